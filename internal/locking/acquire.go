@@ -58,9 +58,6 @@ func (acq *acquisition) take(run []*target) error {
 	if err == nil && endOf(acq.ctx) != nil {
 		err = ended(acq.ctx, nil)
 	}
-	if missing := unheld(run); err == nil || len(missing) > 0 {
-		l.reportGrants(acq, run[:len(run)-len(missing)])
-	} // a grant that came too late is a failure and nothing else
 	if err != nil {
 		var taken []*singleHold
 		for _, p := range run {
@@ -88,6 +85,11 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 		pause, refusal := time.Duration(0), error(nil)
 		switch next {
 		case actionRetry:
+			continue
+		case actionReenter:
+			if err := l.reenter(acq, run[0]); err != nil {
+				return err
+			}
 			continue
 		case actionAsk:
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
@@ -182,12 +184,8 @@ func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
 // send sends a question to the server, within the bounds of the acquisition, and reads the answer. It returns until when what
 // was granted is ours.
 func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, trusted time.Time, err error) {
-	ctx := acq.ctx
-	if !acq.until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, q.start.Add(max(acq.until.Sub(q.start), policy.Grace)))
-		defer cancel()
-	}
+	ctx, cancel := acq.bounded(q.start)
+	defer cancel()
 	q.call.Replicated = acq.replicated(q.run)
 	lease := trust(acq.leaseOr(l.lease))
 	said, err := l.server.Run(ctx, q.start.Add(lease), l.closing, q.call, &q.attempt)
@@ -203,38 +201,56 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 	return answer, trusted, err
 }
 
+// reenter takes a lock once more that the owner of the call holds. It renews the lock for the new hold, and so learns whether the
+// lock is still the owner's. If not, the caller has lost what it had, and may ask anew.
+func (l *Locks) reenter(acq *acquisition, p *target) error {
+	g, start, lease := p.reenters, time.Now(), acq.leaseOr(l.lease)
+	ctx, cancel := acq.bounded(start)
+	defer cancel()
+	trusted := start.Add(trust(lease))
+	call := p.lock.kind.renewal(g, lease)
+	call.Patient = !acq.try
+	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
+	if err == nil && said == int64(scripts.NotOurs) {
+		l.loseGrant(g)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.reenters = nil
+	if err != nil {
+		trusted = time.Time{}
+	}
+	if !l.joinLocked(acq, p, g, trusted) && !g.gone {
+		return failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)) // or its lease is over
+	}
+	return nil
+}
+
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
-	leases, err := q.leases(answer, acq.leaseOr(l.lease))
+	grants, err := q.grants(answer, acq.owner, acq.leaseOr(l.lease))
 	if err != nil {
 		l.cancel(acq, q, 0)
 		return 0, failed("acquire", q.run[0].lock.name, err)
 	}
-	for i, ls := range leases {
-		a.granted(q.run[i], ls, trusted)
+	for i, g := range grants {
+		a.granted(q.run[i], g, trusted)
 	}
 	if answer.Code == scripts.Taken {
 		return -1, nil // what is left was not asked for
 	}
-	n := len(leases)
-	p := q.run[n]
-	re := p.reenters
-	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
+	n := len(grants)
+	if q.attempt.Resent() || answer.Code == scripts.Cancelled {
 		a.cancelCopies(q, n) // a copy may still take what was busy
 	}
 	pause = a.stopped(q, n, answer)
 	switch {
 	case answer.Code == scripts.Busy, answer.Code == scripts.Entered:
 		return pause, nil
-	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re, p.token)
-		return -1, nil
-	case answer.Code == scripts.Cancelled && re != nil:
-		return -1, nil // a later script call about the grant was answered first
 	case answer.Code == scripts.Upgrade:
 		return 0, ErrUpgrade
 	default:
-		return 0, failed("acquire", p.lock.name, errors.New("the attempt was cancelled"))
+		return 0, failed("acquire", q.run[n].lock.name, errors.New("the attempt was cancelled"))
 	}
 }
 
@@ -293,9 +309,11 @@ func (l *Locks) listen() {
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !strings.HasPrefix(payload, keyPrefix) {
-		ticket, _, _ := strings.Cut(payload, " ")
-		l.tickets.wakeLocked(ticket)
+	ticket, key, found := strings.Cut(payload, " ")
+	if st := l.states[key]; found && !strings.HasPrefix(payload, keyPrefix) {
+		if st != nil { // one that has gone leaves the queue as well, and so wakes the next
+			st.wakeLocked(func(w *waiter) bool { return w.ticket == ticket })
+		}
 		return
 	}
 	if st := l.states[payload]; st != nil && len(st.waiters) > 0 {
@@ -309,16 +327,13 @@ func (l *Locks) woken(payload string) {
 	}
 }
 
-// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed, and processes that
-// did not listen for a moment taken for dead.
-func (l *Locks) wakeHeads() {
+// wakeAll makes all who wait look again: wake-ups may have been missed, and processes that did not listen for a moment taken for
+// dead.
+func (l *Locks) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, st := range l.states {
 		st.placed = false
-		st.wakeHeadLocked()
-	}
-	for _, t := range l.tickets.all {
-		signal(t.waiter.woken)
+		st.wakeLocked(func(*waiter) bool { return true })
 	}
 }

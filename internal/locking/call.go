@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -94,18 +93,12 @@ func (acq *acquisition) reasonOf(err error) Reason {
 // A target is one lock that a call takes.
 type target struct {
 	lock     *lock
-	lease    time.Duration // what the re-entry asks for
-	reenters *grant        // what the owner already has, while the server is asked for another hold of it; or nil
-	waiter   *waiter       // the place in the line of this process; nil if the owner already holds the lock
-	nextAsk  time.Time     // when to ask the server although this process holds the lock
-	hold     *singleHold   // what was taken
+	reenters *grant      // what the owner already has, while the server is asked whether it still does; or nil
+	waiter   *waiter     // the place in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time   // when to ask the server although this process holds the lock
+	hold     *singleHold // what was taken
 
-	outlives func(*Hold) bool // reports holds whose end does not end this one, though its context is made from theirs
-
-	// What the last script call said of it.
-	id    string // as whom the server is to know the holder
-	token int64  // the token that the re-entered grant must have, 0 for any
-	fresh bool   // the call asks for a new grant, and does not re-enter one
+	id string // as whom the server is to know the holder, by the last script call
 }
 
 // unheld returns the targets that are not held yet.
@@ -122,8 +115,13 @@ type waiter struct {
 	lease   time.Duration
 	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
 	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
-	handed  *lease        // what it was handed; then it is no longer in the line
+	handed  *grant        // what it was handed; then it is no longer in the line
 	woken   chan struct{} // with room for one: look again
+
+	// Of a first-come lock only:
+	ticket string // its number at the server
+	fifo   *fifo
+	placed bool // it may be in the queue
 }
 
 // looks forgets the wake-ups so far: the caller looks now, and what comes from now on is new.
@@ -144,7 +142,7 @@ type asker interface {
 	end(q *question)
 
 	// granted notes a lock that the server has granted.
-	granted(p *target, ls *lease, trusted time.Time)
+	granted(p *target, g *grant, trusted time.Time)
 
 	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
 	// busy, it returns when to ask again at the latest; negative is at once.
@@ -164,10 +162,11 @@ type asker interface {
 type action int
 
 const (
-	actionWait   action = iota // it waits in line for another owner
-	actionFollow               // it waits in line, but for the server's answer to its own owner or to one that has gone
-	actionAsk                  // it is at the head, or its owner holds the lock already
-	actionRetry                // something has changed: look once more
+	actionWait    action = iota // it waits in line for another owner
+	actionFollow                // it waits in line, but for the server's answer to its own owner or to one that has gone
+	actionAsk                   // it is at the head
+	actionReenter               // its owner holds the lock already
+	actionRetry                 // something has changed: look once more
 )
 
 // A question is one attempt to get locks of one slot by one script.
@@ -178,32 +177,38 @@ type question struct {
 	run     []*target
 }
 
-// replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.
-// To a caller that does not wait, a grant of some is no use.
+// replicated returns from how many granted locks on replicas must confirm the grant. To a caller that does not wait, a grant of
+// some is no use.
 func (acq *acquisition) replicated(run []*target) int {
-	switch fresh := slices.IndexFunc(run, func(p *target) bool { return p.fresh }); {
-	case fresh >= 0 && acq.try:
+	if acq.try {
 		return len(run)
-	default:
-		return fresh + 1
 	}
+	return 1
 }
 
-// leases reads the leases that have been granted.
-func (q *question) leases(answer scripts.Acquired, term time.Duration) (leases []*lease, err error) {
+// bounded returns the context of a question that begins now: the wait bounds it, but not too tightly.
+func (acq *acquisition) bounded(start time.Time) (context.Context, context.CancelFunc) {
+	if acq.until.IsZero() {
+		return acq.ctx, func() {}
+	}
+	return context.WithDeadline(acq.ctx, start.Add(max(acq.until.Sub(start), policy.Grace)))
+}
+
+// grants reads what has been granted.
+func (q *question) grants(answer scripts.Acquired, who *owner, term time.Duration) (grants []*grant, err error) {
 	for i, text := range answer.Tokens {
 		token, reserved, err := scripts.ReadTokens(text)
 		if err != nil {
 			return nil, err
 		}
-		ls := &lease{
-			id: q.run[i].id, first: token, duration: term, longest: term,
+		g := &grant{
+			lock: q.run[i].lock, owner: who, token: token, id: q.run[i].id, duration: term, longest: term,
 			next: token + 1, last: token + reserved, begun: q.start, came: time.Now(),
 		}
-		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
-			ls.resent = q.attempt.Number
+		if q.attempt.Resent() {
+			g.resent = q.attempt.Number
 		}
-		leases = append(leases, ls)
+		grants = append(grants, g)
 	}
-	return leases, nil
+	return grants, nil
 }

@@ -11,8 +11,7 @@ import (
 )
 
 // cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
-// has arrived or will arrive. New grants are given back. For re-entered ones the server gets the count that is left. A late
-// copy of the attempt meets a tombstone.
+// has arrived or will arrive: what it may have taken is given back, and a late copy meets a tombstone.
 func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	if n == len(q.run) || q.attempt.GiveUp() {
 		return // it never went out
@@ -23,38 +22,10 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		tombstoneFor: 2 * lease,
 		until:        time.Now().Add(2*lease + policy.Cancel),
 	}
-	l.mu.Lock()
-	s.attempt = l.attempt()
 	for _, p := range q.run[n:] {
-		left := releaseRow{lock: p.lock, id: p.id}
-		if g := p.endReentryLocked(); g != nil {
-			left = g.rowLocked()
-		}
-		s.rows = append(s.rows, left)
+		s.rows = append(s.rows, releaseRow{lock: p.lock, id: p.id})
 	}
-	l.mu.Unlock()
 	l.releaseBriefly(s)
-}
-
-// withdrawLocked ends a re-entry that has failed. If the server may count it, the server gets the new count.
-func (l *Locks) withdrawLocked(p *target) {
-	g := p.endReentryLocked()
-	if g == nil || g.gone {
-		return
-	}
-	if g.countLocked() == g.sent {
-		l.closeGrantLocked(g)
-		return
-	}
-	l.releaseLater(&releaseCall{attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, until: time.Now().Add(g.lease.longest)})
-}
-
-// giveUpLeaseLocked ends a lease that no owner has, and releases it at the server in the background.
-func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease) {
-	s := &releaseCall{attempt: l.attempt(), until: time.Now().Add(ls.longest), rows: []releaseRow{{lock: a, id: ls.id}}}
-	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
-	l.releaseLater(s)
-	l.endLeaseLocked(a, ls)
 }
 
 // releaseLater hands a call to the cleaner. When it has been tried, its grants are closed, and then the channel.
@@ -106,15 +77,13 @@ func (l *Locks) closeGrants(s *releaseCall) {
 	}
 	s.closed = true
 	if s.leaver != nil {
-		l.removeLocked(s.rows[0].lock, s.leaver)
+		l.removeLocked(s.rows[0].lock.stateKey, s.leaver)
 	}
 	for _, r := range s.rows {
 		if r.grant == nil {
 			continue
 		}
-		if r.count == 0 {
-			r.grant.closing--
-		}
+		r.grant.closing = false
 		l.closeGrantLocked(r.grant)
 	}
 }
@@ -164,12 +133,7 @@ func (l *Locks) cleanSome(work []*releaseCall, bound time.Duration) (answered bo
 	now := time.Now()
 	for i, s := range work {
 		l.wasTried(s)
-		err := answers[i].Err()
-		if s.answer != nil && server.IsAnswer(err) && !l.server.IsMoving(err) {
-			s.answer <- answers[i]
-			s.answer = nil
-		}
-		s.finished = err == nil || !now.Before(s.until)
+		s.finished = answers[i].Err() == nil || !now.Before(s.until)
 	}
 	return answered
 }

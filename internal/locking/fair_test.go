@@ -109,7 +109,7 @@ func TestFifoCycle(t *testing.T) {
 			h := w.must(f.Lock(ctx))
 			state, err := rdb.HGetAll(ctx, f.stateKey).Result()
 			w.ok(err)
-			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
+			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 2 {
 				w.t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			ttl := rdb.PTTL(ctx, f.stateKey).Val()
@@ -281,7 +281,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 		d := &desk{world: w, rdb: rdb, keys: f.byRole(), attempts: 0}
 		d.taken("write", "x")
 		d.queued("write", "y")
-		d.release("write", "x", 0)
+		d.release("write", "x")
 		if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
 			w.t.Errorf("somebody queues: got %v, want ErrBusy", err)
 		}
@@ -293,7 +293,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 // byRole returns the keys of a lock for the desk.
 func (f *fifo) byRole() map[string]string {
 	keys := map[string]string{"clock": f.clock(), "tombstone": f.tombstone(1 << 60)}
-	for i, role := range []string{"state", "readers", "counts", "writing", "reading", "beats", "pulse"} {
+	for i, role := range []string{"state", "readers", "tokens", "writing", "reading", "beats", "pulse"} {
 		keys[role] = f.keys[i]
 	}
 	return keys
@@ -655,12 +655,9 @@ func TestFifoCycleHasTwoCommands(t *testing.T) {
 func TestSilentServerKeepsNoOtherWaiterFromItsHeartbeat(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()
-		l.mu.Lock()
 		for i := range 4 * batch {
-			f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
-			l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}, woken: make(chan struct{}, 1)}})
+			queue(l.FairMutex(fmt.Sprint(w.name, i)), fmt.Sprint(i))
 		}
-		l.mu.Unlock()
 		w.memory.Pause()
 		start := time.Now()
 		next := l.beat()

@@ -17,7 +17,7 @@ type fifoAsker struct {
 	acq    *acquisition
 	target *target
 
-	ticket   *ticket       // nil before it waits
+	waiter   *waiter       // nil before it waits
 	id       string        // as whom the server is to know the holder; empty before the caller first asks
 	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
 	asking   chan struct{} // closed when the caller no longer asks for a new grant; nil if it does not
@@ -32,6 +32,9 @@ func (f *fifo) newAsker(acq *acquisition, run []*target) asker {
 func (f *fifoAsker) next([]*target) (action, error) {
 	if over := f.sibling(); over != nil {
 		return actionRetry, f.locks.awaitSibling(f.acq, over)
+	}
+	if f.target.reenters != nil {
+		return actionReenter, nil
 	}
 	return actionAsk, nil
 }
@@ -48,7 +51,7 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	if over := l.asking[at]; over != nil {
 		return over
 	}
-	if g := l.grants[at]; g != nil && len(g.reentries) > 0 {
+	if g := l.grants[at]; g != nil && g.joining > 0 {
 		return l.undecidedLocked(f.fifo.stateKey, f.acq.owner)
 	}
 	if f.acq.try || f.acq.waitIsOver(time.Now()) { // it cannot wait in the queue
@@ -67,7 +70,6 @@ func (f *fifoAsker) end(*question) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.withdrawLocked(f.target)
 	if f.asking != nil {
 		close(f.asking)
 		f.asking = nil
@@ -75,131 +77,106 @@ func (f *fifoAsker) end(*question) {
 	}
 }
 
-// drawTicketLocked gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the
-// script, and what to do about the queue.
-func (f *fifoAsker) drawTicketLocked() (number, queue string) {
+// queueLocked lets the caller wait if it may, with a ticket. Wake-ups count from now on. It returns the ticket for the script, and
+// what to do about the queue.
+func (f *fifoAsker) queueLocked() (ticket, queue string) {
 	l := f.locks
-	if f.acq.try || f.ticket == nil && f.acq.waitIsOver(time.Now()) {
+	if f.acq.try || f.waiter == nil && f.acq.waitIsOver(time.Now()) {
 		return "", scripts.QueueIgnore
 	}
-	if f.ticket == nil {
+	if f.waiter == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
-		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner, woken: make(chan struct{}, 1)}}
-		f.target.waiter = &f.ticket.waiter
-		l.tickets.addLocked(f.ticket)
+		f.waiter = &waiter{owner: f.acq.owner, woken: make(chan struct{}, 1), ticket: number, fifo: f.fifo}
+		f.target.waiter = f.waiter
+		st := l.stateOfLocked(f.fifo.wakeKey)
+		st.waiters = append(st.waiters, f.waiter)
 	}
-	f.ticket.waiter.looks()
-	return f.ticket.number, scripts.QueueEnter
-}
-
-// mayBeQueued notes that the caller may be in the queue.
-func (f *fifoAsker) mayBeQueued() {
-	if f.ticket == nil {
-		return
-	}
-	f.locks.mu.Lock()
-	f.ticket.queued = true
-	f.locks.mu.Unlock()
+	f.waiter.looks()
+	f.waiter.placed = true // from now on
+	return f.waiter.ticket, scripts.QueueEnter
 }
 
 func (f *fifoAsker) ask(missing []*target) *question {
 	l, p := f.locks, f.target
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	number, queue := f.drawTicketLocked()
+	ticket, queue := f.queueLocked()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	count, token := p.askedForLocked()
-	if p.fresh {
-		if f.id == "" {
-			f.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
-		}
-		p.id = f.id
+	if f.id == "" {
+		f.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
 	}
-	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.process, &q.attempt, f.fifo.side,
-		p.id, f.acq.leaseOr(l.lease).Milliseconds(), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
-		policy.WaiterLifeMS, policy.PollMS)
+	p.id = f.id
+	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 10).With(l.process, &q.attempt, f.fifo.side, p.id,
+		f.acq.leaseOr(l.lease).Milliseconds(), ticket, queue, f.fifo.otherSideLocked(f.acq.owner), policy.WaiterLifeMS, policy.PollMS)
 	return q
 }
 
 func (f *fifoAsker) unanswered(q *question) {
-	if q.attempt.Sent() {
-		f.mayBeQueued()
-	}
 	f.locks.cancel(f.acq, q, 0)
-	if f.target.fresh {
-		f.doubtful = false // the cancellation is on its way
-	}
+	f.doubtful = false // the cancellation is on its way
 }
 
 // cancelCopies has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
-// changes; for a re-entry the server gets the count that is left.
+// changes.
 func (f *fifoAsker) cancelCopies(q *question, _ int) {
-	if f.target.reenters != nil {
-		f.locks.cancel(f.acq, q, 0)
-		return
-	}
 	f.doubtful = true
 	f.locks.writeTombstone(f.target.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
 }
 
 // granted also wakes callers of the same owner that wait for either side: they need not wait any more.
-func (f *fifoAsker) granted(p *target, ls *lease, trusted time.Time) {
+func (f *fifoAsker) granted(p *target, g *grant, trusted time.Time) {
 	l := f.locks
 	l.mu.Lock()
-	if f.ticket != nil {
-		f.ticket.queued = false // the script took us out
+	if f.waiter != nil {
+		f.waiter.placed = false // the script took us out
 	}
-	if ls.id == f.id {
-		f.doubtful = false // it is what has been granted
+	f.doubtful = false // it is what has been granted
+	over := l.admitLocked(f.acq, p, g, trusted)
+	if st := l.states[f.fifo.wakeKey]; st != nil {
+		st.wakeOwnerLocked(f.acq.owner, f.waiter)
 	}
-	p.outlives = f.outlivesLocked()
-	over := l.admitLocked(f.acq, p, ls, trusted)
-	l.tickets.wakeOwnerLocked(f.acq.owner)
 	l.mu.Unlock()
 	l.lose(over)
 }
 
-// outlivesLocked returns which holds' end does not end the new hold. A reader goes on when its owner's writer is
+// outlivesLocked returns which holds' end does not end a new hold of an owner. A reader goes on when its owner's writer is
 // unlocked, though its context may be made from the writer's.
-func (f *fifoAsker) outlivesLocked() func(*Hold) bool {
-	l, side := f.locks, f.fifo
-	if side.side != scripts.Read || l.grantOfLocked(side.otherKey, f.acq.owner) == nil {
+func (f *fifo) outlivesLocked(who *owner) func(*Hold) bool {
+	l := f.locks
+	if f.side != scripts.Read || l.grantOfLocked(f.otherKey, who) == nil {
 		return nil
 	}
 	return func(h *Hold) bool {
 		return slices.ContainsFunc(singlesOf([]*Hold{h}), func(s *singleHold) bool {
-			return s.locks == l && s.grant.lock.stateKey == side.otherKey
+			return s.locks == l && s.grant.lock.stateKey == f.otherKey
 		})
 	}
 }
 
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {
-	if answer.Code == scripts.Busy {
-		f.mayBeQueued()
-	}
 	return policy.AfterBusy(answer.Busy, true)
 }
 
 // leave gives up the ticket and the position in the queue, if there is one, and waits a moment for it to be gone. It gives
 // back what an unanswered attempt may have taken.
 func (f *fifoAsker) leave() {
-	l, t := f.locks, f.ticket
-	if t == nil {
+	l, w := f.locks, f.waiter
+	if w == nil {
 		return
 	}
 	f.target.waiter = nil
 	l.mu.Lock()
-	l.tickets.dropLocked(t)
+	l.removeLocked(f.fifo.wakeKey, w)
 	l.mu.Unlock()
-	if !t.queued && !f.doubtful {
+	if !w.placed && !f.doubtful {
 		return
 	}
 	now := time.Now()
-	s := &releaseCall{rows: []releaseRow{{lock: f.target.lock, queue: t.number}}}
+	s := &releaseCall{rows: []releaseRow{{lock: f.target.lock, queue: w.ticket}}}
 	s.until = now.Add(policy.Cancel)
 	if f.doubtful {
-		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+		s.rows[0].id, s.until = f.id, now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.releaseBriefly(s)
 }

@@ -2,9 +2,9 @@ package locking
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +23,7 @@ func (l *Locks) beats() { l.repeat(policy.Poll, nil, l.beat) }
 func (l *Locks) beat() (next time.Duration) {
 	next = policy.Poll
 	var mu sync.Mutex
-	server.EachBatch(l.server, l.heartbeats(), scripts.Call.Key, func(some []scripts.Call) bool {
+	server.EachBatch(l.server, l.heartbeats(), heartbeat.node, func(some []heartbeat) bool {
 		again, answered := l.beatSome(some)
 		mu.Lock()
 		defer mu.Unlock()
@@ -33,38 +33,51 @@ func (l *Locks) beat() (next time.Duration) {
 	return next
 }
 
-// heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in
-// the order of the tickets: the order of a map would differ in each replay of a simulation.
-func (l *Locks) heartbeats() []scripts.Call {
+// A heartbeat is about waiters for one lock.
+type heartbeat struct {
+	lock    string
+	waiters []*waiter
+}
+
+// node is a key that determines the node.
+func (b heartbeat) node() string { return b.lock }
+
+// heartbeats returns who waits in the queues, a batch of waiters in each. They are in order: that of a map would differ in each
+// replay of a simulation.
+func (l *Locks) heartbeats() (all []heartbeat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	open := make(map[string]int) // the call about a lock that still has room
-	var calls []scripts.Call
-	for _, number := range slices.Sorted(maps.Keys(l.tickets.all)) {
-		t := l.tickets.all[number]
-		if !t.queued {
-			continue
+	for key, st := range l.states {
+		var queued []*waiter
+		for _, w := range st.waiters {
+			if w.placed {
+				queued = append(queued, w)
+			}
 		}
-		key := t.fifo.wakeKey
-		at, ok := open[key]
-		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
-			at = len(calls)
-			open[key] = at
-			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
+		for some := range slices.Chunk(queued, server.Batch) {
+			all = append(all, heartbeat{key, some})
 		}
-		calls[at] = calls[at].With(t.number)
 	}
-	return calls
+	slices.SortStableFunc(all, func(a, b heartbeat) int { return strings.Compare(a.lock, b.lock) })
+	return all
 }
 
 // beatSome sends heartbeats to the server, and lets those waiters look again that should. It returns when to beat again
 // at the latest (soon, if the server did not answer or somebody should look), and whether the server answered at all.
-func (l *Locks) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
+func (l *Locks) beatSome(beats []heartbeat) (next time.Duration, answered bool) {
 	next = policy.Poll
+	calls := make([]scripts.Call, len(beats))
+	for i, b := range beats {
+		calls[i] = b.waiters[0].fifo.newCall(scripts.FifoHeartbeat, 0, 4+len(b.waiters)).
+			With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
+		for _, w := range b.waiters {
+			calls[i] = calls[i].With(w.ticket)
+		}
+	}
 	answers, answered := l.server.RunAll(context.Background(), time.Now().Add(policy.Heartbeat), calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, answer := range answers {
+	for i, answer := range answers {
 		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
 		if err != nil || len(words) == 0 {
 			next = min(next, policy.Soon)
@@ -73,9 +86,11 @@ func (l *Locks) beatSome(calls []scripts.Call) (next time.Duration, answered boo
 		if left, err := strconv.Atoi(words[0]); err == nil {
 			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
 		}
-		for _, number := range words[1:] {
-			l.tickets.wakeLocked(number)
-			next = min(next, policy.Soon)
+		for _, w := range beats[i].waiters {
+			if slices.Contains(words[1:], w.ticket) {
+				signal(w.woken)
+				next = min(next, policy.Soon)
+			}
 		}
 	}
 	return next, answered

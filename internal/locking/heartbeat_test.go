@@ -8,12 +8,13 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// queue puts tickets into the queue of a lock, as far as this process knows.
+// queue puts waiters into the queue of a lock, as far as this process knows.
 func queue(f *FairMutex, numbers ...string) {
 	f.locks.mu.Lock()
 	defer f.locks.mu.Unlock()
+	st := f.locks.stateOfLocked(f.wakeKey)
 	for _, number := range numbers {
-		f.locks.tickets.addLocked(&ticket{number: number, fifo: f.fifo, queued: true, waiter: waiter{owner: &owner{}, woken: make(chan struct{}, 1)}})
+		st.waiters = append(st.waiters, &waiter{ticket: number, fifo: f.fifo, placed: true, owner: &owner{}, woken: make(chan struct{}, 1)})
 	}
 }
 
@@ -21,9 +22,11 @@ func queue(f *FairMutex, numbers ...string) {
 func woken(l *Locks) (numbers []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for number, t := range l.tickets.all {
-		if len(t.waiter.woken) > 0 {
-			numbers = append(numbers, number)
+	for _, st := range l.states {
+		for _, w := range st.waiters {
+			if len(w.woken) > 0 {
+				numbers = append(numbers, w.ticket)
+			}
 		}
 	}
 	slices.Sort(numbers)

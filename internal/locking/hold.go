@@ -107,11 +107,11 @@ func (h *Hold) Owner() string { return h.is().ownerName() }
 // arguments; nil for a Mutex. Unlock gives them back as well.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
-// Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
-// owner do. ErrLost means that the hold was no longer ours. If that is known already, Unlock does not wait for the server,
-// which learns of it in the background. ErrNoAnswer, or any other error, means that the release is not confirmed: it is repeated
-// in the background while the lock can exist, and nothing renews the lock any more. A second Unlock does nothing and returns
-// nil.
+// Unlock gives the hold back, and with the owner's last one the lock. It works also when ctx has ended, and takes 3 s at most,
+// whatever other goroutines of the owner do. ErrLost means that the hold was no longer ours. If that is known already, Unlock does
+// not wait for the server, which learns of it in the background. ErrNoAnswer, or any other error, means that the release is not
+// confirmed: it is repeated in the background while the lock can exist, and nothing renews the lock any more. A second Unlock does
+// nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
 	is := h.is()
 	return is.unlock(ctx, is.isLost())

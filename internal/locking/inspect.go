@@ -23,7 +23,7 @@ type State struct {
 // A Holder is an owner that holds a lock.
 type Holder struct {
 	Owner     string // as Hold.Owner says it; a name with an asterisk while a lock passes inside a process
-	Count     int    // how many holds it has
+	Count     int    // how many holds it has; 1 if it belongs to another process
 	Read      bool   // the hold is a reader's
 	Remaining time.Duration
 }
@@ -47,13 +47,25 @@ func (a *lock) inspect(ctx context.Context, verb string, until time.Time) (State
 	if err != nil {
 		return State{}, sighting{}, failed(verb, a.name, err)
 	}
+	a.locks.countHolds(state.Holders, seen.ids)
 	return state, seen, nil
 }
 
-// readState reads the answer of inspect.lua and fifo_inspect.lua: five words about the lock, and four about each holder.
+// countHolds says of holders with these ids how many holds they have. The server does not know that, only their own process.
+func (l *Locks) countHolds(holders []Holder, ids []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.grants {
+		if i := slices.Index(ids, any(g.id)); i >= 0 && len(g.holds) > 0 {
+			holders[i].Count = len(g.holds)
+		}
+	}
+}
+
+// readState reads the answer of inspect.lua and fifo_inspect.lua: five words about the lock, and three about each holder.
 func readState(answer any) (State, sighting, error) {
 	list, ok := answer.([]any)
-	if !ok || len(list)%4 != 1 || len(list) == 1 {
+	if !ok || len(list)%3 != 2 || len(list) == 2 {
 		return State{}, sighting{}, scripts.Strange(answer)
 	}
 	var strange error
@@ -67,11 +79,10 @@ func readState(answer any) (State, sighting, error) {
 	left := func(word any) time.Duration { return time.Duration(number(word)) * time.Millisecond }
 	s := State{Waiting: int(number(list[0])), Remaining: left(list[3])}
 	seen := sighting{at: number(list[4])}
-	for about := range slices.Chunk(list[5:], 4) {
+	for about := range slices.Chunk(list[5:], 3) {
 		seen.ids = append(seen.ids, about[1])
 		h := Holder{
-			Owner: ownerOf(fmt.Sprint(about[1])), Count: int(number(about[2])), Read: about[0] == scripts.Read,
-			Remaining: left(about[3]),
+			Owner: ownerOf(fmt.Sprint(about[1])), Count: 1, Read: about[0] == scripts.Read, Remaining: left(about[2]),
 		}
 		s.Holders = append(s.Holders, h)
 		s.Remaining = max(s.Remaining, h.Remaining)

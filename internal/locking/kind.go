@@ -29,10 +29,10 @@ const (
 // The role of a key tells what it is. It comes before the name, so no name can make a key of one role
 // look like a key of another, and locks of different kinds never meet.
 const (
-	roleMutex      = "m"  // hash: holder -> count, seq, token; or claim
+	roleMutex      = "m"  // hash: holder, token; or claim
 	roleMutexQueue = "mq" // sorted set: waiting process -> score
-	roleFair       = "f"  // hash: writer -> count, seq, token
-	roleReadWrite  = "rw" // hash: writer -> count, seq, token
+	roleFair       = "f"  // hash: writer, token
+	roleReadWrite  = "rw" // hash: writer, token
 	roleTombstone  = "x"  // string: an attempt that must not be granted any more
 	roleClock      = "clock"
 )
@@ -40,7 +40,7 @@ const (
 // The other keys of a first-come lock: the key's role is the lock's role followed by one of these.
 const (
 	partReaders    = "r" // sorted set: reader -> expiry
-	partCounts     = "c" // hash: reader -> count, seq and token; token of the phase
+	partTokens     = "c" // hash: reader -> token; token of the phase
 	partWriting    = "q" // sorted set: waiting writer -> score
 	partReading    = "s" // sorted set: waiting reader -> score; they share the lock
 	partHeartbeats = "h" // sorted set: waiter -> deadline of its heartbeat
@@ -182,16 +182,16 @@ func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return re
 // renewing extends a state that has one holder. It names no other key: while a slot moves, a script with a key that does not
 // exist is refused.
 func renewing(g *grant, lease time.Duration) scripts.Call {
-	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
+	return scripts.Renew.NewCall(1, 2).With(g.lock.stateKey, g.id, lease.Milliseconds())
 }
 
 func (mutexKind) raising(g *grant, n int64) scripts.Call {
-	return scripts.Token.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.lease.id, n)
+	return scripts.Token.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.id, n)
 }
 
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) scripts.Call {
-	return scripts.Level.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.lease.id, token)
+	return scripts.Level.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.id, token)
 }
 
 func (mutexKind) inspecting(a *lock) scripts.Call {
@@ -207,19 +207,19 @@ func (mutexKind) releasing(s *releaseCall) scripts.Call {
 	if s.tombstone != 0 {
 		count++
 	}
-	call := scripts.Release.NewCall(count, 3+4*len(s.rows))
+	call := scripts.Release.NewCall(count, 3+2*len(s.rows))
 	for _, r := range s.rows {
 		call = call.With(r.lock.stateKey, r.lock.queueKey)
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
 	}
-	call = call.With(s.number(), policy.ReservationMS)
+	call = call.With(&s.attempt, policy.ReservationMS)
 	for _, r := range s.rows {
 		if r.id == "" { // no holder: the row is about the queue
 			r.id = r.lock.locks.process + ":"
 		}
-		call = call.With(r.id, r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
+		call = call.With(r.id, cmp.Or(r.queue, scripts.QueueStay))
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.tombstoneFor.Milliseconds())
@@ -236,7 +236,7 @@ type fifo struct {
 	side      string
 	wakeKey   string   // the key that names the lock in wake-ups
 	otherKey  string   // the state of the other side; empty if there is none
-	countsKey string   // the key of what the readers have
+	tokensKey string   // the key of the readers' tokens
 	keys      []string // all keys between the tombstone and the clock, in the order of fifo.lua
 }
 
@@ -244,10 +244,10 @@ type fifo struct {
 func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	f := &fifo{kindName: is, side: scripts.Write}
 	f.lock = l.lockAt(f, name, addressOf(name, opts), role, role+partWriting)
-	for _, part := range []string{"", partReaders, partCounts, partWriting, partReading, partHeartbeats, partPulse} {
+	for _, part := range []string{"", partReaders, partTokens, partWriting, partReading, partHeartbeats, partPulse} {
 		f.keys = append(f.keys, f.key(role+part))
 	}
-	f.wakeKey, f.countsKey = f.stateKey, f.key(role+partCounts)
+	f.wakeKey, f.tokensKey = f.stateKey, f.key(role+partTokens)
 	readers := f.key(role + partReaders)
 	switch is {
 	case KindWrite:
@@ -276,18 +276,17 @@ func (f *fifo) renewal(g *grant, lease time.Duration) scripts.Call {
 	if f.side == scripts.Write {
 		return renewing(g, lease)
 	}
-	return scripts.FifoRenew.NewCall(2, 4).With(f.stateKey, f.countsKey, g.lease.id, f.locks.numbers.Add(1),
-		lease.Milliseconds(), g.lease.first)
+	return scripts.FifoRenew.NewCall(2, 2).With(f.stateKey, f.tokensKey, g.id, lease.Milliseconds())
 }
 
 func (f *fifo) raising(g *grant, n int64) scripts.Call {
-	return f.newCall(scripts.FifoToken, 0, 4).With(f.side, g.lease.id, n, f.otherSideLocked(g.owner))
+	return f.newCall(scripts.FifoToken, 0, 4).With(f.side, g.id, n, f.otherSideLocked(g.owner))
 }
 
 // otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
 func (f *fifo) otherSideLocked(who *owner) string {
 	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
-		return g.lease.id
+		return g.id
 	}
 	return ""
 }
@@ -301,6 +300,6 @@ func (f *fifo) forcing(_ *lock, seen sighting) scripts.Call {
 // releasing passes the ticket of a waiter that leaves in the row's queue action.
 func (f *fifo) releasing(s *releaseCall) scripts.Call {
 	r := s.rows[0]
-	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.process, s.number(), f.side, r.id, r.count,
-		r.longest.Milliseconds(), r.queue, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
+	return f.newCall(scripts.FifoRelease, s.tombstone, 7).With(f.locks.process, &s.attempt, f.side, r.id, r.queue,
+		s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

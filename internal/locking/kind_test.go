@@ -14,7 +14,7 @@ func FuzzKeys(f *testing.F) {
 	roles := []string{roleMutex, roleMutexQueue, roleTombstone}
 	for _, kind := range []string{roleFair, roleReadWrite} {
 		roles = append(roles, kind)
-		for _, part := range []string{partReaders, partCounts, partWriting, partReading, partHeartbeats, partPulse} {
+		for _, part := range []string{partReaders, partTokens, partWriting, partReading, partHeartbeats, partPulse} {
 			roles = append(roles, kind+part)
 		}
 	}

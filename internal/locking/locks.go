@@ -28,7 +28,6 @@ type Locks struct {
 	observer Observer
 	address  string       // names the server, for the order of locks that all processes share
 	numbers  atomic.Int64 // number of the last attempt
-	releases atomic.Int64 // how many are under way
 
 	subscription *subscription.Subscription
 	subscribed   sync.Once // it begins with the first wait
@@ -47,10 +46,9 @@ type Locks struct {
 	closed bool
 
 	// The registry, which is what this process knows of its locks: what it holds, and who waits for what. Guarded by mu.
-	states  map[string]*lockState // what is known of mutexes, by state key
-	grants  map[share]*grant
-	asking  map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
-	tickets tickets
+	states map[string]*lockState // by state key
+	grants map[share]*grant
+	asking map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
 }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The caller keeps the
@@ -72,7 +70,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		states:   make(map[string]*lockState),
 		grants:   make(map[share]*grant),
 		asking:   make(map[share]chan struct{}),
-		tickets:  tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 	}
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
@@ -84,7 +81,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	if o, ok := l.observer.(PollingObserver); ok {
 		polling = o.Polling
 	}
-	l.subscription = subscription.New(l.server, wakeChannel(l.process), l.woken, l.wakeHeads, polling)
+	l.subscription = subscription.New(l.server, wakeChannel(l.process), l.woken, l.wakeAll, polling)
 	l.loops.Go(l.watch)
 	l.loops.Go(l.clean)
 	l.loops.Go(l.beats)
@@ -197,9 +194,6 @@ func (l *Locks) enter() error {
 	return nil
 }
 
-// attempt returns a new attempt. Its number is above those of all attempts before it.
-func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.numbers.Add(1)} }
-
 // hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
 func (l *Locks) hurryLocked(h *singleHold) {
 	if h.isLateLocked() {
@@ -221,30 +215,44 @@ type share struct {
 	owner *owner
 }
 
-// A lockState is what this process knows of one mutex, while it holds it or waits for it.
+// A lockState is what this process knows of one lock: of a mutex while it holds it or waits for it, of both sides of a first-come
+// lock while it waits.
 type lockState struct {
-	lease   *lease    // this process holds the lock; it may pass between owners
 	waiters []*waiter // first come, first served
-	queued  bool      // the process may be in the server's queue, or may have its reservation
-	placed  bool      // the server has said that it is in the queue
-	called  bool      // a wake-up has come since
+
+	// Of a mutex only:
+	grant  *grant // this process holds the lock
+	queued bool   // the process may be in the server's queue, or may have its reservation
+	placed bool   // the server has said that it is in the queue
+	called bool   // a wake-up has come since
 }
 
 // stateOfLocked returns the lock state of a lock.
-func (l *Locks) stateOfLocked(a *lock) *lockState {
-	st := l.states[a.stateKey]
+func (l *Locks) stateOfLocked(key string) *lockState {
+	st := l.states[key]
 	if st == nil {
 		st = &lockState{}
-		l.states[a.stateKey] = st
+		l.states[key] = st
 	}
 	return st
 }
 
 // tidyLocked forgets a lock state with nothing in it.
-func (l *Locks) tidyLocked(a *lock) {
-	if st := l.states[a.stateKey]; st != nil && len(st.waiters) == 0 && st.lease == nil {
-		delete(l.states, a.stateKey)
+func (l *Locks) tidyLocked(key string) {
+	if st := l.states[key]; st != nil && len(st.waiters) == 0 && st.grant == nil {
+		delete(l.states, key)
 	}
+}
+
+// removeLocked takes a waiter out of the line for a lock, and calls the next head. In a first-come lock the server does.
+func (l *Locks) removeLocked(key string, w *waiter) {
+	st := l.states[key]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 && w.fifo == nil {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(key)
 }
 
 // wakeHeadLocked lets the first in line look again.
@@ -254,18 +262,23 @@ func (st *lockState) wakeHeadLocked() {
 	}
 }
 
-// wakeOwnerLocked lets all callers of an owner except one look again: they need not wait for the server's answer.
-func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
+// wakeLocked lets those waiters look again that are meant. They need not wait for the server's answer.
+func (st *lockState) wakeLocked(meant func(w *waiter) bool) {
 	for _, w := range st.waiters {
-		if w.owner == who && w != but {
+		if meant(w) {
 			signal(w.woken)
 		}
 	}
 }
 
+// wakeOwnerLocked lets all callers of an owner except one look again.
+func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
+	st.wakeLocked(func(w *waiter) bool { return w.owner == who && w != but })
+}
+
 // grantOfLocked returns what an owner has of the lock with a state key, or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
-	if g := l.grants[share{state, who}]; g != nil && g.countLocked() > 0 {
+	if g := l.grants[share{state, who}]; g != nil && len(g.holds)+g.joining > 0 {
 		return g
 	}
 	return nil
@@ -282,49 +295,4 @@ func (l *Locks) undecidedLocked(state string, who *owner) <-chan struct{} {
 		g.decided = make(chan struct{})
 	}
 	return g.decided
-}
-
-// A ticket is a caller of this process who waits in the queue of a first-come lock.
-type ticket struct {
-	number string
-	fifo   *fifo
-	waiter waiter
-	queued bool // it may be in the queue
-}
-
-// The tickets of this process. Guarded by Locks.mu.
-type tickets struct {
-	all    map[string]*ticket
-	owners map[*owner][]*ticket
-}
-
-// addLocked notes a ticket.
-func (s *tickets) addLocked(t *ticket) {
-	s.all[t.number] = t
-	s.owners[t.waiter.owner] = append(s.owners[t.waiter.owner], t)
-}
-
-// dropLocked forgets a ticket.
-func (s *tickets) dropLocked(t *ticket) {
-	delete(s.all, t.number)
-	others := slices.DeleteFunc(s.owners[t.waiter.owner], func(other *ticket) bool { return other == t })
-	if len(others) == 0 {
-		delete(s.owners, t.waiter.owner)
-	} else {
-		s.owners[t.waiter.owner] = others
-	}
-}
-
-// wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
-func (s *tickets) wakeLocked(number string) {
-	if t := s.all[number]; t != nil {
-		signal(t.waiter.woken)
-	}
-}
-
-// wakeOwnerLocked lets the waiters of an owner look again.
-func (s *tickets) wakeOwnerLocked(who *owner) {
-	for _, t := range s.owners[who] {
-		signal(t.waiter.woken)
-	}
 }

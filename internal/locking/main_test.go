@@ -222,7 +222,7 @@ func (h *Hold) holder() string {
 	}
 	h.one().locks.mu.Lock()
 	defer h.one().locks.mu.Unlock()
-	return h.one().grant.lease.id
+	return h.one().grant.id
 }
 
 // exists counts which of the keys exist.

@@ -214,8 +214,8 @@ func (acq *acquisition) hasten(taken []*Hold) {
 	}
 }
 
-// fix makes a hold that was renewed until now one with a fixed lease, which begins now. The server has it for longer: it learns
-// in the background that it need not.
+// fix makes a hold that was renewed until now one with a fixed lease, which begins now. The server has it for longer: it is given
+// back when it is lost, at the latest.
 func (h *singleHold) fix(lease time.Duration) {
 	l := h.locks
 	l.mu.Lock()
@@ -224,9 +224,6 @@ func (h *singleHold) fix(lease time.Duration) {
 	h.fixed, h.lease = true, lease
 	if deadline := now.Add(trust(lease)); deadline.Before(h.deadline) {
 		h.setDeadlineLocked(deadline)
-	}
-	if !h.lost && !h.unlocked {
-		l.releaseLater(&releaseCall{attempt: l.attempt(), rows: []releaseRow{h.grant.rowLocked()}, until: now.Add(lease)})
 	}
 }
 

@@ -300,19 +300,19 @@ func TestMultiLockMayNameALockTwice(t *testing.T) {
 		l := w.locks()
 		m, other := l.Mutex(w.name), l.Mutex(w.name)
 		h := w.must(MultiLock(m, other, m).Lock(ctx))
-		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
-			w.t.Errorf("count %q", n)
+		if n := h.Count(); n != 3 {
+			w.t.Errorf("count %d", n)
 		}
 		inner := w.must(MultiLock(m, m).Lock(h.Context()))
-		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "5" {
-			w.t.Errorf("count %q", n)
+		if n := h.Count(); n != 5 {
+			w.t.Errorf("count %d", n)
 		}
 		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
 			w.t.Errorf("re-entry has another token: got %v, want %v", inner.Parts()[1].Token(), h.Parts()[0].Token())
 		}
 		w.ok(inner.Unlock(ctx))
-		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
-			w.t.Errorf("count %q", n)
+		if n := h.Count(); n != 3 {
+			w.t.Errorf("count %d", n)
 		}
 		w.ok(h.Unlock(ctx))
 		if w.exists(rdb, m.stateKey) != 0 {
@@ -337,10 +337,9 @@ func TestMultiLockTakesAnyLocker(t *testing.T) {
 			if token := rdb.HGet(ctx, want.stateKey, "token").Val(); token != fmt.Sprint(i.Token()) {
 				w.t.Errorf("%s has token %s, its part %d", want.name, token, i.Token())
 			}
-			w.soon(want.name+" has the lease", func() bool {
-				ttl := rdb.PTTL(ctx, want.stateKey).Val()
-				return ttl <= 5*time.Second && ttl > 4*time.Second
-			})
+			if left := i.Remaining(); left > 5*time.Second || left < 4*time.Second {
+				w.t.Errorf("%s has %s left", want.name, left)
+			}
 		}
 		w.ok(h.Unlock(ctx))
 		if w.exists(rdb, a.stateKey, b.stateKey, c.stateKey, d.stateKey) != 0 {

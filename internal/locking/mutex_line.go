@@ -37,14 +37,13 @@ func (m *mutexAsker) next(missing []*target) (action, error) {
 // it that no caller of this process holds or waits for. So no waiter is overtaken.
 func (m *mutexAsker) togetherLocked(missing []*target) []*target {
 	for i, p := range missing[1:] {
-		if !m.locks.reenterLocked(m.acq, p) && m.locks.states[p.lock.stateKey] != nil {
+		if m.locks.states[p.lock.stateKey] != nil {
 			return missing[:1+i]
 		}
 	}
 	return missing
 }
 
-// ask makes the question. Counts of re-entries are those at the moment when it gets its number.
 func (m *mutexAsker) ask(missing []*target) *question {
 	l, acq := m.locks, m.acq
 	l.mu.Lock()
@@ -52,25 +51,21 @@ func (m *mutexAsker) ask(missing []*target) *question {
 	run := m.togetherLocked(missing)
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
-	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
+	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+3*len(run))
 	q.call = q.call.With(run[0].lock.clock(), run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
 		q.call = q.call.With(p.lock.stateKey, p.lock.queueKey)
 	}
 	q.call = q.call.With(&q.attempt, acq.leaseOr(l.lease).Milliseconds())
 
-	fresh := holderID(l.process, acq.owner.id, q.attempt.Number)
+	own := holderID(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
 		reserved := 0
-		count, token := p.askedForLocked()
-		switch {
-		case !p.fresh: // it has the id of its grant
-		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1:
+		p.id = own
+		if p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 {
 			p.id, reserved = sharedID(l.process, q.attempt.Number), scripts.Reserve-1
-		default:
-			p.id = fresh
 		}
-		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), reserved, count, token)
+		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), reserved)
 	}
 	return q
 }
@@ -87,7 +82,7 @@ func (l *Locks) queueActionLocked(p *target, try bool) string {
 		return scripts.QueueMayBeIn
 	case st.queued:
 		return scripts.PollMayBeIn
-	case try || st.lease != nil:
+	case try || st.grant != nil:
 		return scripts.QueueIgnore // it does not wait, or the lock comes without a place in the queue
 	}
 	st.queued = true
@@ -97,8 +92,7 @@ func (l *Locks) queueActionLocked(p *target, try bool) string {
 	return scripts.PollEnter
 }
 
-// end allows handoffs to the waiters again, and ends the re-entries that have failed. Siblings of the waiters that go on
-// waiting look again.
+// end allows handoffs to the waiters again. Siblings of the waiters that go on waiting look again.
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
@@ -107,29 +101,26 @@ func (m *mutexAsker) end(q *question) {
 			p.waiter.asking = false
 			m.locks.states[p.lock.stateKey].wakeOwnerLocked(m.acq.owner, p.waiter)
 		}
-		m.locks.withdrawLocked(p)
 	}
 }
 
-func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
+func (m *mutexAsker) granted(p *target, g *grant, trusted time.Time) {
 	l := m.locks
 	l.mu.Lock()
-	st := l.stateOfLocked(p.lock)
-	over := l.admitLocked(m.acq, p, ls, trusted)
-	if p.hold.grant.lease == ls { // else a re-entry, and the process may have another lease since
-		st.lease = ls
-	}
+	st := l.stateOfLocked(p.lock.stateKey)
+	over := l.admitLocked(m.acq, p, g, trusted)
+	st.grant = g
 	if w := p.waiter; w != nil {
 		if st.placed && !st.called {
 			l.subscription.Unheard()
 		}
 		st.queued = false // the script took us out of the queue
 		p.waiter = nil
-		l.removeLocked(p.lock, w)
+		l.removeLocked(p.lock.stateKey, w)
 	}
 	st.placed = false // a reservation for another caller of the process may have become this grant
 	st.wakeOwnerLocked(m.acq.owner, nil)
-	l.tidyLocked(p.lock)
+	l.tidyLocked(p.lock.stateKey)
 	l.mu.Unlock()
 	l.lose(over)
 }
@@ -205,7 +196,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	} // the handoff came too late: wait in line again
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
-		return actionAsk, nil
+		return actionReenter, nil
 	}
 	now := time.Now()
 	if acq.try || acq.waitIsOver(now) {
@@ -213,11 +204,11 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 			return actionRetry, decided
 		}
 	}
-	st := l.stateOfLocked(p.lock)
+	st := l.stateOfLocked(p.lock.stateKey)
 	if p.waiter == nil {
 		p.waiter = &waiter{owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
 		st.waiters = append(st.waiters, p.waiter)
-		if st.lease != nil {
+		if st.grant != nil {
 			p.nextAsk = now.Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 		}
 	}
@@ -234,7 +225,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 			return actionFollow, nil
 		}
 	}
-	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
+	if st.grant != nil && !acq.try && now.Before(p.nextAsk) {
 		return actionWait, nil
 	}
 	p.nextAsk = now.Add(policy.Poll)
@@ -256,12 +247,17 @@ func (l *Locks) handOff(h *singleHold) bool {
 	now := time.Now()
 	next := l.successorLocked(h, now)
 	if next != nil {
+		old := h.grant
 		l.dropLocked(h)
-		h.grant.handedOff = true
-		l.forgetLocked(h.grant)
-		st := l.states[h.grant.lock.stateKey]
-		st.waiters = slices.Delete(st.waiters, 0, 1)
-		next.handed = h.grant.lease
+		g := &grant{
+			lock: old.lock, owner: next.owner, token: old.next, joining: 1, id: old.id, duration: old.duration, longest: old.longest,
+			resent: old.resent, next: old.next + 1, last: old.last, begun: old.begun, came: old.came,
+		}
+		st := l.states[g.lock.stateKey]
+		st.waiters, st.grant = slices.Delete(st.waiters, 0, 1), g
+		delete(l.grants, share{old.lock.stateKey, old.owner})
+		l.addGrantLocked(g)
+		next.handed = g
 		signal(next.woken)
 	}
 	l.mu.Unlock()
@@ -275,41 +271,31 @@ func (l *Locks) handOff(h *singleHold) bool {
 // successorLocked returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold, a token is in
 // reserve, and the lease has hardly begun and is what that caller asked for. One that is asking the server may get the lock there.
 func (l *Locks) successorLocked(h *singleHold, now time.Time) *waiter {
-	g, ls := h.grant, h.grant.lease
-	if g.countLocked() != 1 || len(g.holds) != 1 || !now.Before(h.deadline) { // a lost hold has left g, or is past its deadline
+	g := h.grant
+	if len(g.holds) != 1 || g.joining > 0 || !now.Before(h.deadline) { // a lost hold has left g, or is past its deadline
 		return nil
 	}
 	st := l.states[g.lock.stateKey]
-	if st == nil || st.lease != ls || len(st.waiters) == 0 || ls.next > ls.last {
+	if st == nil || st.grant != g || len(st.waiters) == 0 || g.next > g.last {
 		return nil
 	}
-	if now.Sub(ls.came) >= handoffFor || now.Sub(ls.begun) >= ls.duration/handoffShare {
+	if now.Sub(g.came) >= handoffFor || now.Sub(g.begun) >= g.duration/handoffShare {
 		return nil
 	}
-	if next := st.waiters[0]; !next.asking && next.lease == ls.duration {
+	if next := st.waiters[0]; !next.asking && next.lease == g.duration {
 		return next
 	}
 	return nil
 }
 
-// acceptLocked turns a handoff to the caller into a hold, with the next token. It reports false if the lock was lost on the way.
+// acceptLocked turns a handoff to the caller into a hold. It reports false if the lock was lost on the way.
 func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
-	ls := p.waiter.handed
+	g := p.waiter.handed
 	p.waiter = nil
-	st := l.states[p.lock.stateKey]
-	if st == nil || st.lease != ls {
+	if !l.joinLocked(acq, p, g, g.begun.Add(trust(g.duration))) {
 		return false
 	}
-	trusted := ls.begun.Add(trust(ls.duration))
-	if !time.Now().Before(trusted) {
-		l.giveUpLeaseLocked(p.lock, ls)
-		return false
-	}
-	g := &grant{lock: p.lock, owner: acq.owner, token: ls.next, lease: ls, sent: 1}
-	ls.next++
-	l.addGrantLocked(g)
-	l.holdLocked(acq, p, g, trusted)
-	st.wakeOwnerLocked(acq.owner, nil)
+	l.states[p.lock.stateKey].wakeOwnerLocked(acq.owner, nil)
 	return true
 }
 
@@ -324,21 +310,10 @@ func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
 	p.waiter = nil
 	st := l.states[p.lock.stateKey]
 	if !st.queued || len(st.waiters) > 1 {
-		l.removeLocked(p.lock, w)
+		l.removeLocked(p.lock.stateKey, w)
 		return nil
 	}
 	st.queued, st.placed = false, false
 	w.asking, w.leaving = true, true
 	return l.releaseLater(&releaseCall{rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}}, leaver: w})
-}
-
-// removeLocked takes a waiter out of a line and calls the next head.
-func (l *Locks) removeLocked(a *lock, w *waiter) {
-	st := l.states[a.stateKey]
-	i := slices.Index(st.waiters, w)
-	st.waiters = slices.Delete(st.waiters, i, i+1)
-	if i == 0 {
-		st.wakeHeadLocked()
-	}
-	l.tidyLocked(a)
 }

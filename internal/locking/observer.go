@@ -9,8 +9,8 @@ import (
 // must not panic, and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for
 // Prometheus.
 type Observer interface {
-	// Acquired is called for each hold, also for one that a MultiLock gives back because it cannot get all parts: how long
-	// it took, and whether the caller had to wait for another owner.
+	// Acquired is called for each hold, also for one that is given back because the caller has gone or a MultiLock cannot get all
+	// parts: how long it took, and whether the caller had to wait for another owner.
 	Acquired(kind Kind, waited time.Duration, contended bool)
 
 	// Failed is called for each Lock and TryLock that got no hold, except those that are refused before they ask: Locks that are

@@ -647,56 +647,6 @@ func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 	})
 }
 
-// A MultiLock keeps the fixed lease of a RedLock while it takes other locks: meanwhile a release of another hold leaves
-// the lease that is renewed on the servers, and afterwards only the rest of the fixed one.
-func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
-	fleetOf(t, 3, func(t *testing.T, f *fleet) {
-		r, elsewhere := f.red(), f.locks()[0]
-		leaves := func(parts []*Hold, release func(), least, most time.Duration) {
-			t.Helper()
-			for _, node := range parts { // as if time had passed
-				node.one().locks.mu.Lock()
-				for _, h := range node.one().grant.holds {
-					h.ageLocked(4 * time.Second)
-				}
-				node.one().locks.mu.Unlock()
-			}
-			release()
-			for _, node := range parts {
-				life, err := node.one().locks.server.Client.PTTL(f.ctx(), node.one().grant.lock.stateKey).Result()
-				f.ok(err)
-				if life < least || life > most {
-					t.Errorf("it lives for %s, of %s to %s", life, least, most)
-				}
-			}
-		}
-		ctx := WithOwner(f.ctx())
-		outer := f.must(r.Lock(ctx, Lease(30*time.Second)))
-		last := &meanwhile{foreign: foreign{Locker: elsewhere.Mutex("~")}, do: func() {
-			leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 39*time.Second, 40*time.Second)
-		}}
-		h := f.must(MultiLock(r, last).Lock(ctx, Lease(10*time.Second)))
-		leaves(h.Parts()[0].Parts(), func() { f.ok(f.must(r.Lock(h.Context(), Lease(20*time.Second))).Unlock(ctx)) }, 3*time.Second, 5*time.Second)
-		f.ok(h.Unlock(ctx))
-	})
-}
-
-// meanwhile is a Locker that does something before it locks.
-type meanwhile struct {
-	foreign
-	do func()
-}
-
-func (m *meanwhile) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	m.do()
-	return m.foreign.Lock(ctx, opts...)
-}
-
-func (m *meanwhile) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	m.do()
-	return m.foreign.TryLock(ctx, opts...)
-}
-
 // Both sides of the bound for tokens: k of n nodes have the token, f forget it, and the next quorum is the worst one.
 // The token is from the future, because otherwise the servers' clocks are past it whatever they forget.
 func TestRedLockTokensGrow(t *testing.T) {

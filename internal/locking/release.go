@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -61,16 +59,22 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 		return nil
 	}
 	s := l.beginRelease(holds)
-	if lost {
+	switch {
+	case lost:
 		l.reportEnds(holds, start, nil)
-		l.releaseBriefly(s)
+		if len(s.rows) > 0 {
+			l.releaseBriefly(s)
+		}
 		return ErrLost
+	case len(s.rows) == 0: // the owner has others
+		l.reportEnds(holds, start, nil)
+		return nil
 	}
 	results, err := l.deliver(ctx, until, s)
 	var refused []*grant
 	for i, result := range results {
-		if result == scripts.NotOurs && l.refused(s, i, holds) {
-			refused = append(refused, s.rows[i].grant)
+		if g := s.rows[i].grant; result == scripts.NotOurs && l.refused(s, g, holds) {
+			refused = append(refused, g)
 		}
 	}
 	l.closeGrants(s)
@@ -84,19 +88,11 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 	return nil
 }
 
-// fewReleases is up to how many releases under way have a round trip each. Beyond that the cleaner sends many in one:
-// thousands would wait for a connection longer than a release may take.
-const fewReleases = 128
-
 // deliver sends a release to the server, and returns the answer for each lock. What fails is repeated.
 func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([]int64, error) {
-	defer l.releases.Add(-1)
-	if l.releases.Add(1) > fewReleases {
-		return l.deliverWithOthers(until, s)
-	}
 	call := s.call()
 	call.Patient = true
-	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
+	answer, err := l.server.Run(ctx, until, nil, call, &s.attempt)
 	if err == nil {
 		var results []int64
 		if results, err = scripts.ReadIntegers(answer, len(s.rows)); err == nil {
@@ -105,25 +101,6 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([
 	}
 	l.releaseLater(s)
 	return nil, err
-}
-
-// deliverWithOthers lets the cleaner deliver a release.
-func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, error) {
-	alarm := time.NewTimer(time.Until(until))
-	defer alarm.Stop()
-	home := make(chan *redis.Cmd, 1)
-	s.answer = home
-	l.releaseLater(s)
-	select {
-	case came := <-home:
-		answer, err := came.Result()
-		if err != nil {
-			return nil, err
-		}
-		return scripts.ReadIntegers(answer, len(s.rows))
-	case <-alarm.C:
-		return nil, ErrNoAnswer
-	}
 }
 
 // unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:
@@ -135,10 +112,9 @@ func (l *Locks) unlockOnce(holds []*singleHold) (mine []*singleHold, lost bool) 
 		mine = slices.DeleteFunc(slices.Clone(holds), func(h *singleHold) bool { return h.unlocked })
 	}
 	var over []*singleHold
-	for now, i := time.Now(), 0; i < len(mine); i++ {
-		h := mine[i]
+	for _, h := range mine {
 		h.unlocked = true
-		if h.isOverLocked(now) {
+		if h.isOverLocked(time.Now()) {
 			over = append(over, h)
 		}
 		lost = lost || h.lost || len(over) > 0
@@ -151,46 +127,41 @@ func (l *Locks) unlockOnce(holds []*singleHold) (mine []*singleHold, lost bool) 
 	return mine, lost
 }
 
-// beginRelease takes holds out of the registry. It returns the call that the server needs. A lost hold needs one as well: it may
-// keep the lock a little longer than we trust it.
+// beginRelease takes holds out of the registry. It returns the call that gives back the grants of which nothing is left. What is
+// lost has gone from there, and been given back.
 func (l *Locks) beginRelease(holds []*singleHold) *releaseCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	s := &releaseCall{attempt: l.attempt()}
-	for _, h := range holds {
-		l.dropLocked(h)
-		if !slices.ContainsFunc(s.rows, func(r releaseRow) bool { return r.grant == h.grant }) {
-			s.rows = append(s.rows, releaseRow{grant: h.grant})
-		}
-	}
+	s := &releaseCall{}
 	var resent []int64
 	life := time.Duration(0)
-	for i := range s.rows {
-		g := s.rows[i].grant
-		s.rows[i] = g.rowLocked()
-		life = max(life, g.lease.longest)
-		if number := g.lease.resent; number != 0 && !slices.Contains(resent, number) {
-			resent = append(resent, number)
+	for _, h := range holds {
+		if !l.dropLocked(h) {
+			continue
+		}
+		if row, ok := h.grant.endLocked(); ok {
+			g := h.grant
+			s.rows = append(s.rows, row)
+			life = max(life, g.longest)
+			if number := g.resent; number != 0 && !slices.Contains(resent, number) {
+				resent = append(resent, number)
+			}
 		}
 	}
-	s.until = now.Add(life)
-	l.addTombstones(s, resent, 2*life)
+	s.until = time.Now().Add(life)
+	if len(s.rows) > 0 {
+		l.addTombstones(s, resent, 2*life)
+	}
 	return s
 }
 
 // refused is called when the server answers that it does not have a grant. It reports whether that is a loss. If the client
-// has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
-// release may have come first. Then this process's own clock decides whether the lock was still ours.
-func (l *Locks) refused(s *releaseCall, i int, holds []*singleHold) bool {
-	g := s.rows[i].grant
+// has sent the release more than once, the first copy may have done it. Then this process's own clock decides whether the lock
+// was still ours.
+func (l *Locks) refused(s *releaseCall, g *grant, holds []*singleHold) bool {
+	lost := func(h *singleHold) bool { return h.grant == g && h.isOverLocked(time.Now()) }
 	l.mu.Lock()
-	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.sent == 0 || g.handedOff)
-	for _, h := range holds {
-		if h.grant == g && !time.Now().Before(h.deadline) {
-			ended = false
-		}
-	}
+	ended := s.attempt.Resent() && !slices.ContainsFunc(holds, lost)
 	l.mu.Unlock()
 	if !ended {
 		l.loseGrant(g)

@@ -63,7 +63,7 @@ func (l *Locks) due() []*grant {
 		}
 	}
 	slices.SortFunc(due, func(a, b *grant) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.lease.id, b.lease.id))
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id, b.id))
 	})
 	return due
 }
@@ -74,16 +74,15 @@ func (l *Locks) renew(grants []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
 		start := time.Now()
-		calls, tokens := l.renewals(batch)
-		answers, answered := l.server.RunAll(context.Background(), start.Add(bound), calls)
+		answers, answered := l.server.RunAll(context.Background(), start.Add(bound), l.renewals(batch))
 		all := true
 		for i, answer := range answers {
 			said, err := answer.Int64()
 			switch {
-			case err != nil || said == scripts.Outdated: // a later script call about the grant came first
+			case err != nil:
 				all = false
 			case said == scripts.NotOurs:
-				all = l.denied(batch[i], tokens[i]) && all
+				l.loseGrant(batch[i])
 			default:
 				l.renewed(batch[i], start)
 			}
@@ -97,12 +96,12 @@ func (l *Locks) renew(grants []*grant, bound time.Duration) bool {
 	return !failed.Load()
 }
 
-// renewals returns the script calls and the tokens that they name. A grant may have ended meanwhile: its call changes
-// nothing, because no other grant has its id.
-func (l *Locks) renewals(grants []*grant) (calls []scripts.Call, tokens []int64) {
+// renewals returns the script calls. A grant may have ended meanwhile: its call changes nothing, because no other grant has
+// its id.
+func (l *Locks) renewals(grants []*grant) []scripts.Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	calls, tokens = make([]scripts.Call, len(grants)), make([]int64, len(grants))
+	calls := make([]scripts.Call, len(grants))
 	for i, g := range grants {
 		lease := time.Duration(0)
 		for _, h := range g.holds {
@@ -110,9 +109,9 @@ func (l *Locks) renewals(grants []*grant) (calls []scripts.Call, tokens []int64)
 				lease = max(lease, h.lease)
 			}
 		}
-		calls[i], tokens[i] = g.lock.kind.renewal(g, lease), g.lease.first
+		calls[i] = g.lock.kind.renewal(g, lease)
 	}
-	return calls, tokens
+	return calls
 }
 
 // renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one.
@@ -153,20 +152,15 @@ func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (in
 		}
 	}
 	for _, g := range raised {
-		g.lease.raiseBeginsLocked()
+		g.dropReserveLocked() // it may be below the new token
 	}
 	call := prepare()
 	l.mu.Unlock()
 	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
 	tokens, err := raisedTokens(answer, err)
 	l.mu.Lock()
-	for i, g := range raised {
-		token := int64(0)
-		if i < len(tokens) {
-			token = tokens[i]
-		}
-		g.token = max(g.token, token)
-		g.lease.raiseEndsLocked(token)
+	for i, token := range tokens[:min(len(tokens), len(raised))] {
+		raised[i].token = max(raised[i].token, token)
 	}
 	token := h.grant.token
 	l.mu.Unlock()
@@ -201,22 +195,4 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 		return nil, scripts.Strange(answer)
 	}
 	return tokens, nil
-}
-
-// raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
-// answer comes nobody knows which one the server has.
-func (ls *lease) raiseBeginsLocked() {
-	ls.dropReserveLocked()
-	ls.first = 0
-	ls.raising++
-}
-
-// raiseEndsLocked notes the new token; 0 if it is not known.
-func (ls *lease) raiseEndsLocked(token int64) {
-	ls.raising--
-	ls.unsure = ls.unsure || token == 0
-	ls.raised = max(ls.raised, token)
-	if ls.raising == 0 && !ls.unsure {
-		ls.first = ls.raised
-	}
 }

@@ -26,7 +26,7 @@ func TestLevelRaisesATokenAndNeverLowersIt(t *testing.T) {
 			{"P:a", 150, 100, 160, 150},
 			{"P:a", 200, 300, 200, 300},
 		} {
-			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 160).Err())
+			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "token", 160).Err())
 			w.ok(rdb.Set(ctx, clock, step.clock, time.Minute).Err())
 			token, err := rdb.Eval(ctx, scripts.Level.Source.(string), []string{clock, m.stateKey}, step.who, step.token).Int64()
 			w.ok(err)
@@ -49,10 +49,9 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx, m, d := w.client(), w.ctx(), w.locks().Mutex(w.name), w.desk()
-	w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 2, "seq", 1, "token", 1).Err())
+	w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "token", 1).Err())
 	for _, side := range []string{"write", "read"} {
 		d.taken(side, "a")
-		d.acquire(acquireArgs{side: side, who: "a", count: 2, token: 0})
 	}
 	d.queued("write", "1")
 	beat := func() float64 { return rdb.ZScore(ctx, d.keys["beats"], "P:1").Val() }
@@ -63,24 +62,15 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	if d.beat("1"); beat() <= before {
 		t.Errorf("the heartbeat does not arrive: got %v, want more than %v", beat(), before)
 	}
-	d.renew("read", "a", 100, 120000, 0)
-	for _, side := range []string{"write", "read"} {
-		if code := d.release(side, "a", 1); code != scripts.Done {
-			t.Errorf("it may %s once less: code %d", side, code)
-		}
+	d.renew("read", "a", 120000)
+	if code := d.release("read", "a"); code != scripts.Done {
+		t.Errorf("the reader's release: code %d", code)
 	}
-	d.run(scripts.FifoRelease, "P", 100, "write", "P:a", 0, 0, "", 60000)
-	for _, call := range []struct {
-		keys []string
-		args []any
-	}{
-		{[]string{m.stateKey, m.queueKey}, []any{2, policy.ReservationMS, "P:a", 1, 60000, scripts.QueueStay}},
-		{[]string{m.stateKey, m.queueKey, m.tombstone(1)}, []any{3, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay, 60000}},
-	} {
-		answer, err := rdb.Eval(ctx, scripts.Release.Source.(string), call.keys, call.args...).Int64Slice()
-		if err != nil || answer[0] != scripts.Done {
-			t.Errorf("release %v: %v (%v)", call.args, answer, err)
-		}
+	d.run(scripts.FifoRelease, "P", 100, "write", "P:a", "", 60000)
+	keys := []string{m.stateKey, m.queueKey, m.tombstone(1)}
+	answer, err := rdb.Eval(ctx, scripts.Release.Source.(string), keys, 3, policy.ReservationMS, "P:a", scripts.QueueStay, 60000).Int64Slice()
+	if err != nil || answer[0] != scripts.Done {
+		t.Errorf("the release: %v (%v)", answer, err)
 	}
 	if w.exists(rdb, d.keys["state"], m.stateKey) != 0 {
 		t.Error("what was released is held")

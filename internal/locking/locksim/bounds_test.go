@@ -52,7 +52,7 @@ func TestWaitBesideASibling(t *testing.T) {
 				if held {
 					outer = must(t, a, a.Ctx, acquisition)
 				}
-				stand(8 * time.Second)
+				stand(7 * time.Second)
 				var sibling sync.WaitGroup
 				sibling.Go(func() {
 					if grip, err := a.Lock(a.Ctx, acquisition); err == nil {

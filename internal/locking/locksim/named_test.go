@@ -227,7 +227,7 @@ func TestParallelReentryWithReplays(t *testing.T) {
 		sent := make(map[string]bool)
 		var mu sync.Mutex
 		replay := func(q *locksim.Request, f *locksim.Fate) {
-			if q.Verb != "acquire" && q.Verb != "release" {
+			if q.Verb != "renew" && q.Verb != "release" {
 				return
 			}
 			f.Copies = []time.Duration{3 * latency, 7 * latency, 20 * latency, 50 * latency}
@@ -435,7 +435,7 @@ func TestAnswerLostToAReentry(t *testing.T) {
 			time.Sleep(10 * latency)
 			lost := false
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
-				if inside := q.Verb == "acquire" && len(q.Words[0]) > 13 && q.Words[0][13] != ""; q.Client == c && inside && !lost {
+				if q.Client == c && q.Verb == "renew" && !lost {
 					lost = true
 					f.Lost, f.Mute, f.CutAfter = !arrives, arrives, 2*latency
 				}

@@ -66,7 +66,7 @@ func TestReentryBesideARisingToken(t *testing.T) {
 		ok(t, err)
 		_, err = outer.TokenAbove(ctx, 0) // the script is known
 		ok(t, err)
-		late := lag(w, "acquire")
+		late := lag(w, "renew")
 		got := make(chan *locking.Hold, 1)
 		go func() {
 			inner, err := lock.Lock(ctx)

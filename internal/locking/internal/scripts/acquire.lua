@@ -1,55 +1,44 @@
 -- acquire takes locks of one slot in the given order, and stops at the first that it cannot get.
 --
 -- KEYS  1 clock of the bucket, 2 tombstone of this attempt, then for each lock: state, queue
--- ARGV  1 attempt (grows with every attempt of the process), 2 lease in ms, then for each lock:
+-- ARGV  1 attempt, 2 lease in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
 --         queue action ('n' do not queue, 'q' queue if busy, 'p' the same and we poll, 'Q', 'P' the same as these and we
 --         may be in the queue already),
---         how many tokens after the first to reserve at most, count to hold afterwards,
---         token in the state of the grant that is re-entered (0 for any, '' for none).
+--         how many tokens after the first to reserve at most.
 -- Returns the token if it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. After a token
 --         may come a space and how many more are reserved.
---   code  0 all taken   1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
---         5 busy, and we were not in the queue until now
+--   code  0 all taken   1 busy   3 this attempt is cancelled   5 busy, and we were not in the queue until now
 --
--- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute. The
--- clock lives for 30 days after the last acquisition, a queue for 1 min after somebody in it last asked.
+-- Running it twice changes things once: the second run finds the holder in the state. The clock lives for
+-- 30 days after the last acquisition, a queue for 1 min after somebody in it last asked.
 local call = redis.call
 
 -- include mint.lua
 -- include enqueue.lua
 
-local attempt, lease = ARGV[1], ARGV[2]
+local lease = ARGV[2]
 
-local function grant(state, queue, id, action, reserved, count)
+local function grant(state, queue, id, action, reserved)
   if action == 'Q' or action == 'P' then call('ZREM', queue, process_of(id)) end
   local token, spare = mint(KEYS[1], reserved)
-  call('HSET', state, id, count, 'seq', attempt, 'token', token)
+  call('HSET', state, id, 1, 'token', token)
   call('PEXPIRE', state, lease)
   return spare and token .. ' ' .. spare or token
 end
 
--- reenter sets the count of a lock that is held already, and returns a code and its token. The holder's own token may
--- be above the one in the state, which is the first of those that were reserved. If the same id has another token, a
--- late copy took the lock again: the grant was lost meanwhile.
-local function reenter(state, held, id, count, token)
-  if token ~= '' and token ~= '0' and token ~= held[3] then return 2 end
-  if tonumber(attempt) < tonumber(held[2]) then return 3 end
-  call('HSET', state, id, count, 'seq', attempt)
-  if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
-  return 0, held[3]
-end
-
 -- occupied deals with a lock that is not simply free. It returns a code, and the token or for how long the lock is
 -- busy; or nil if it is free for us after all.
-local function occupied(state, queue, id, count, token, action)
+local function occupied(state, queue, id, action)
   if call('EXISTS', KEYS[2]) == 1 then return 3 end
-  local held = call('HMGET', state, id, 'seq', 'token', 'claim')
-  if held[1] then return reenter(state, held, id, count, token) end
-  if token ~= '' then return 2 end
+  local held = call('HMGET', state, id, 'token', 'claim')
+  if held[1] then -- a copy of this attempt has come before
+    call('PEXPIRE', state, lease, 'GT')
+    return 0, held[2]
+  end
   local process = process_of(id)
-  if held[4] == process then -- it is reserved for us
+  if held[3] == process then -- it is reserved for us
     call('DEL', state)
     return nil
   end
@@ -59,17 +48,14 @@ end
 
 local result = {0, 0}
 for i = 0, (#KEYS - 4) / 2 do
-  local k, a = 2 * i, 5 * i
+  local k, a = 2 * i, 3 * i
   local state, queue, id, action = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4]
-  local count, token = ARGV[a + 6], ARGV[a + 7]
   local code, value
   if call('EXISTS', state, KEYS[2]) > 0 then
-    code, value = occupied(state, queue, id, count, token, action)
-  elseif token ~= '' then
-    code = 2
+    code, value = occupied(state, queue, id, action)
   end
   if not code then
-    value = grant(state, queue, id, action, ARGV[a + 5], count)
+    value = grant(state, queue, id, action, ARGV[a + 5])
   elseif code ~= 0 then
     result[1], result[2] = code, value or 0
     return result

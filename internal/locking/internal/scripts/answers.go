@@ -11,7 +11,6 @@ import (
 const (
 	Taken     = 0 // all of them
 	Busy      = 1 // all up to the first that another owner holds
-	Gone      = 2 // up to the first whose grant is gone, so that it cannot be re-entered
 	Cancelled = 3 // this attempt may not take anything any more
 	Upgrade   = 4 // a reader wants to write
 	Entered   = 5 // as Busy, and the process was not in the queue until now
@@ -19,9 +18,8 @@ const (
 
 // The answers of the scripts that release, for each lock, and of those that renew.
 const (
-	NotOurs  = 0 // the lock is not the holder's
-	Done     = 1
-	Outdated = 2 // by a later attempt
+	NotOurs = 0 // the lock is not the holder's
+	Done    = 1
 )
 
 // The queue actions of acquire.lua.

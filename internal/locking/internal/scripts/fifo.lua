@@ -2,9 +2,9 @@
 -- a lock: nobody reads it.
 --
 -- KEYS  1 tombstone of an attempt (the clock where none is meant),
---       2 state     hash: the writer -> count, seq, token             lives as long as the lease
+--       2 state     hash: the writer, token                           lives as long as the lease
 --       3 readers   zset: reader -> expiry in ms                      as long as the longest of them
---       4 counts    hash: reader -> "count seq token", token (of the phase)   the same
+--       4 tokens    hash: reader -> token, token (of the phase)       the same
 --       5 writing   zset: waiting writer -> score                     1 min
 --       6 reading   zset: waiting reader -> score                     1 min
 --       7 beats     zset: waiter -> deadline in ms                    1 min
@@ -17,7 +17,7 @@
 --
 -- A script that includes this sets waiter_life first: after how many ms without a heartbeat a waiter is dead.
 local call = redis.call
-local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local tombstone, state, readers, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local writing, reading, beats, pulse, clock = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local time = call('TIME')
@@ -35,13 +35,13 @@ local function read_until()
   local last = call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')[2]
   if not last then return nil end
   if tonumber(last) <= now then
-    call('UNLINK', readers, counts)
+    call('UNLINK', readers, tokens)
     return nil
   end
   local over = call('ZRANGEBYSCORE', readers, '-inf', now, 'LIMIT', 0, some)
   if #over > 0 then
     call('ZREM', readers, unpack(over))
-    call('HDEL', counts, unpack(over))
+    call('HDEL', tokens, unpack(over))
   end
   return tonumber(last)
 end

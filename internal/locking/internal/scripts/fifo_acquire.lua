@@ -1,68 +1,42 @@
 -- fifo_acquire takes one side of a lock, or queues for it.
 --
 -- KEYS  see fifo.lua
--- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
---       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
---       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
---       9 queue action ('n' do not queue, 'q' queue if busy, or show that we still wait),
---       10 id of the same owner on the other side ('' for none),
---       11 life of a waiter without a heartbeat, in ms, 12 how often heartbeats are sent, in ms
+-- ARGV  1 process, 2 attempt, 3 side ('write', 'read'), 4 id of the holder, 5 lease in ms, 6 ticket of the waiter ('' for none),
+--       7 queue action ('n' do not queue, 'q' queue if busy, or show that we still wait),
+--       8 id of the same owner on the other side ('' for none),
+--       9 life of a waiter without a heartbeat, in ms, 10 how often heartbeats are sent, in ms
 -- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
---   code  1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
---         4 the owner reads and wants to write: it would wait for itself
+--   code  1 busy   3 this attempt is cancelled   4 the owner reads and wants to write: it would wait for itself
 --
--- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
+-- Running it twice changes things once: the second run finds the holder in the state.
 
-local waiter_life = tonumber(ARGV[11])
+local waiter_life = tonumber(ARGV[9])
 
 -- include fifo.lua
 -- include mint.lua
 
-local process, attempt = ARGV[1], ARGV[2]
-local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local waiter, action, other = process .. ':' .. ARGV[8], ARGV[9], ARGV[10]
-local poll = tonumber(ARGV[12])
+local side, id, lease = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local waiter, action, other = ARGV[1] .. ':' .. ARGV[6], ARGV[7], ARGV[8]
+local poll = tonumber(ARGV[10])
 local never = 60000
 
 local function write()
   local fresh = mint(clock, '0')
-  call('HSET', state, id, count, 'seq', attempt, 'token', fresh)
+  call('HSET', state, id, 1, 'token', fresh)
   call('PEXPIRE', state, lease)
   return 0, 0, fresh
 end
 
 -- read puts the owner among the readers, of whom the last one leaves at the given time. The first one begins a phase,
 -- and all later ones get its token.
-local function read(last, expiry, theirs)
-  local phase = last and call('HGET', counts, 'token') or mint(clock, '0')
+local function read(last, expiry, own)
+  local phase = last and call('HGET', tokens, 'token') or mint(clock, '0')
   call('ZADD', readers, expiry, id)
-  call('HSET', counts, id, count .. ' ' .. attempt .. ' ' .. (theirs or phase), 'token', phase)
+  call('HSET', tokens, id, own or phase, 'token', phase)
   local life = math.max(last or 0, expiry) - now
   call('PEXPIRE', readers, life)
-  call('PEXPIRE', counts, life)
-  return 0, 0, theirs or phase
-end
-
--- again returns what prevents a re-entry: another token under the same id, which a late copy has taken, or a later
--- attempt.
-local function again(seq, theirs)
-  if token ~= '' and token ~= '0' and token ~= theirs then return 2 end
-  if tonumber(attempt) < tonumber(seq) then return 3 end
-end
-
-local function rewrite(held)
-  local code = again(held[1], held[2])
-  if code then return code, 0 end
-  call('HSET', state, id, count, 'seq', attempt)
-  if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
-  return 0, 0, held[2]
-end
-
-local function reread(record, expiry, last)
-  local seq, theirs = string.match(record, ' (.*) (.*)')
-  local code = again(seq, theirs)
-  if code then return code, 0 end
-  return read(last, math.max(expiry, now + lease), theirs)
+  call('PEXPIRE', tokens, life)
+  return 0, 0, own or phase
 end
 
 -- ahead returns a waiter that must enter before us, if there is one.
@@ -125,19 +99,22 @@ local function reserved(first)
   return 1, math.max(deadline, from) - now
 end
 
--- take returns a code, when to look again and the token.
+-- take returns a code, when to look again and the token. An attempt under the same id may have come before, whose answer
+-- was lost.
 local function take()
-  local held = call('HMGET', state, 'seq', 'token', side == 'write' and id or other)
-  local reader = side == 'read' and id or other
-  if held[2] and not held[3] and token == '' then return busy(call('PTTL', state)) end
-  if side == 'write' and held[3] then return rewrite(held) end
+  local held = call('HMGET', state, 'token', side == 'write' and id or other)
+  if held[1] and not held[2] then return busy(call('PTTL', state)) end
+  if side == 'write' and held[2] then
+    call('PEXPIRE', state, lease, 'GT')
+    return 0, 0, held[1]
+  end
   local last = read_until()
-  local expiry = last and tonumber(call('ZSCORE', readers, reader) or 0) or 0
-  local record = expiry > now and call('HGET', counts, reader)
-  if side == 'read' and record then return reread(record, expiry, last) end
-  if token ~= '' then return 2, 0 end
-  if side == 'read' and held[3] then return read(last, now + lease) end
-  if record then return 4, 0 end
+  local expiry = last and tonumber(call('ZSCORE', readers, side == 'read' and id or other) or 0) or 0
+  if side == 'read' and expiry > now then
+    return read(last, math.max(expiry, now + lease), call('HGET', tokens, id))
+  end
+  if side == 'read' and held[2] then return read(last, now + lease) end -- the writer
+  if expiry > now then return 4, 0 end
 
   if side == 'write' and last then return busy(last - now) end
   local first = ahead()
@@ -164,7 +141,6 @@ local function leave()
 end
 
 if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free, and nobody waits
-  if token ~= '' then return {2, 0} end
   local _, _, fresh = (side == 'read' and read or write)(nil, now + lease)
   return fresh
 end

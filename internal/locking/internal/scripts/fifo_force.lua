@@ -29,7 +29,7 @@ if now > tonumber(ARGV[3]) or not seen_one() then return 0 end
 if side == 'write' then
   call('DEL', state)
 else
-  call('UNLINK', readers, counts)
+  call('UNLINK', readers, tokens)
 end
 wake()
 return 1

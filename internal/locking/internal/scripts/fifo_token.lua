@@ -31,23 +31,21 @@ if side == 'write' then
   if not held[1] then return 0 end
   local token = raised(held[2])
   call('HSET', state, 'token', token)
-  local phase = call('HGET', counts, 'token')
+  local phase = call('HGET', tokens, 'token')
   if phase and tonumber(phase) <= tonumber(token) then
     phase = mint(clock, '0')
-    call('HSET', counts, 'token', phase)
+    call('HSET', tokens, 'token', phase)
   end
-  local record = phase and other and call('HGET', counts, other)
-  if not record then return token end
-  local count, seq, own = string.match(record, '(.*) (.*) (.*)')
+  local own = phase and other and call('HGET', tokens, other)
+  if not own then return token end
   if tonumber(own) <= tonumber(token) then
     own = phase
-    call('HSET', counts, other, count .. ' ' .. seq .. ' ' .. own)
+    call('HSET', tokens, other, own)
   end
   return token .. ' ' .. own
 end
 if tonumber(call('ZSCORE', readers, id) or 0) <= now then return 0 end
-local count, seq, own = string.match(call('HGET', counts, id), '(.*) (.*) (.*)')
-local token = raised(own)
-call('HSET', counts, id, count .. ' ' .. seq .. ' ' .. token)
-if tonumber(token) > tonumber(call('HGET', counts, 'token')) then call('HSET', counts, 'token', token) end
+local token = raised(call('HGET', tokens, id))
+call('HSET', tokens, id, token)
+if tonumber(token) > tonumber(call('HGET', tokens, 'token')) then call('HSET', tokens, 'token', token) end
 return token

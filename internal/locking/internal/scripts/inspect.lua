@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state, 2 queue
 -- Returns {how many processes queue, 1 if it is reserved for one of them, token, ms until the lock is free by itself,
--- ms of the server's clock}, and of the holder, if there is one: side, id, count, ms until it is over.
+-- ms of the server's clock}, and of the holder, if there is one: side, id, ms until it is over.
 local left = math.max(redis.call('PTTL', KEYS[1]), 0)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -13,7 +13,7 @@ for i = 1, #state, 2 do
   if field == 'claim' then result[2] = 1 end
   if field == 'token' then result[3] = value end
   if string.find(field, ':', 1, true) then -- only the names of holders have a colon
-    for _, item in ipairs({'write', field, value, left}) do result[#result + 1] = item end
+    for _, item in ipairs({'write', field, left}) do result[#result + 1] = item end
   end
 end
 return result
