@@ -61,13 +61,9 @@ func checkNodes(name string, nodes []*Locks) error {
 		return fmt.Errorf("%w: a RedLock without nodes", ErrInvalid)
 	}
 	for i, l := range nodes {
-		if l == nil {
-			return fmt.Errorf("%w: a RedLock with a nil node", ErrInvalid)
-		}
-		for _, other := range nodes[:i] {
-			if l == other || l.address != "" && l.address == other.address {
-				return fmt.Errorf("%w: a RedLock with one server twice: %s", ErrInvalid, l.address)
-			}
+		same := func(other *Locks) bool { return l == other || l.address != "" && l.address == other.address }
+		if l == nil || slices.ContainsFunc(nodes[:i], same) {
+			return fmt.Errorf("%w: a RedLock with a nil node, or with one server twice", ErrInvalid)
 		}
 	}
 	return nil

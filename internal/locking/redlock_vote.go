@@ -210,16 +210,16 @@ type reply struct {
 
 // A poll is a question to several nodes, with the replies so far.
 type poll struct {
-	need                int // how many must agree
-	replies             []reply
-	agreed, busy, other int
+	need                 int // how many must agree
+	replies              []reply
+	agreed, busy, silent int
 }
 
 // askAll asks all nodes at once, each in a goroutine, for which Close of the node's Locks waits. It returns when all have
 // answered, when the limit has passed, or when it is decided whether enough of them agree and the others have had a moment.
 // What is granted too late goes to late, unless that is nil.
 func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int) (*singleHold, error), late func(*singleHold)) *poll {
-	p := &poll{need: need, replies: make([]reply, len(nodes))}
+	p := &poll{need: need, replies: make([]reply, len(nodes)), silent: len(nodes)}
 	came, quit := make(chan reply), make(chan struct{}) // without room: what is not received is late
 	for i, l := range nodes {
 		p.replies[i].err = ErrNoAnswer
@@ -258,7 +258,7 @@ func (p *poll) collect(came <-chan reply, limit time.Duration) {
 	start := time.Now()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for hurry := false; p.silent() > 0; {
+	for hurry := false; p.silent > 0; {
 		if !hurry && p.decided() {
 			hurry = true
 			took := time.Since(start)
@@ -282,17 +282,13 @@ func (p *poll) collect(came <-chan reply, limit time.Duration) {
 
 func (p *poll) add(r reply) {
 	p.replies[r.node] = r
-	switch {
-	case r.err == nil:
+	p.silent--
+	if r.err == nil {
 		p.agreed++
-	case errors.Is(r.err, ErrBusy):
+	} else if errors.Is(r.err, ErrBusy) {
 		p.busy++
-	default:
-		p.other++
 	}
 }
-
-func (p *poll) silent() int { return len(p.replies) - p.agreed - p.busy - p.other }
 
 // decided reports whether enough have answered, one way or the other, or not enough can agree any more.
 //
@@ -304,9 +300,9 @@ func (p *poll) decided() bool {
 	case p.agreed+p.busy >= p.need:
 		return true
 	case p.agreed > 0:
-		return p.agreed+p.silent() < p.need
+		return p.agreed+p.silent < p.need
 	default:
-		return p.busy+p.silent() < p.need
+		return p.busy+p.silent < p.need
 	}
 }
 

@@ -18,11 +18,6 @@ type cluster interface {
 	ForEachMaster(ctx context.Context, do func(ctx context.Context, master *redis.Client) error) error
 }
 
-// A ring is a Ring, or any client that embeds one.
-type ring interface {
-	ForEachShard(ctx context.Context, do func(ctx context.Context, shard *redis.Client) error) error
-}
-
 // NoticeError makes a cluster client reload which node has which slots if a node cannot be reached. By itself the client does
 // that only after MOVED, which a dead node does not send, and every minute.
 func (s *Server) NoticeError(err error) {

@@ -181,17 +181,12 @@ var ErrEviction = errors.New("locking: the server may evict locks")
 // CheckMemory asks the server, or each master of a cluster, whether it may evict locks when its memory is full.
 func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan struct{}) error {
 	_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) {
-		check := func(ctx context.Context, rdb *redis.Client) error {
-			return memoryError(rdb.InfoMap(ctx, "memory"))
+		if cluster, ok := s.Client.(cluster); ok {
+			return nil, cluster.ForEachMaster(ctx, func(ctx context.Context, rdb *redis.Client) error {
+				return memoryError(rdb.InfoMap(ctx, "memory"))
+			})
 		}
-		switch rdb := s.Client.(type) {
-		case cluster:
-			return nil, rdb.ForEachMaster(ctx, check)
-		case ring:
-			return nil, rdb.ForEachShard(ctx, check)
-		default:
-			return nil, memoryError(rdb.InfoMap(ctx, "memory"))
-		}
+		return nil, memoryError(s.Client.InfoMap(ctx, "memory"))
 	})
 	return err
 }
