@@ -111,7 +111,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	acq.fixed = false // until it has all parts
 	h := &multiHold{}
 	acq.ctx = h.begin(acq.ctx, h, len(steps))
-	taken, err := acq.takeAll(slices.SortedStableFunc(slices.Values(steps), func(a, b *step) int { return strings.Compare(a.order, b.order) }))
+	ordered := slices.SortedStableFunc(slices.Values(steps), func(a, b *step) int { return strings.Compare(a.order, b.order) })
+	taken, err := acq.takeAll(ordered)
 	if err != nil {
 		_ = unlockAll(acq.ctx, taken, true)
 		h.end(context.Canceled)
@@ -171,14 +172,16 @@ func (acq *acquisition) takeAll(steps []*step) (taken []*Hold, err error) {
 // runOf returns the parts that can be taken together with the first step: each lock once.
 func runOf(steps []*step) []*target {
 	run := []*target{steps[0].target}
-	first := steps[0].target.lock
+	last := run[0].lock
 	for _, s := range steps[1:] {
-		last := run[len(run)-1].lock
-		if s.target == nil || s.target.lock.locks != first.locks || s.target.lock.kind != first.kind || s.target.lock.bucket != first.bucket ||
-			s.target.lock.stateKey == last.stateKey {
+		if s.target == nil {
 			break
 		}
-		run = append(run, s.target)
+		next := s.target.lock
+		if next.locks != last.locks || next.kind != last.kind || next.bucket != last.bucket || next.stateKey == last.stateKey {
+			break
+		}
+		run, last = append(run, s.target), next
 	}
 	return run
 }
@@ -199,8 +202,8 @@ func (acq *acquisition) takeOther(s *step) (*Hold, error) {
 	return s.other.Lock(acq.ctx, opts...)
 }
 
-// hasten renews what the watchdog may renew too late, because its answer took long: before the call takes other parts, for which it
-// may need the only connection.
+// hasten renews what the watchdog may renew too late, because its answer took long: before the call takes other parts, for
+// which it may need the only connection.
 func (acq *acquisition) hasten(taken []*Hold) {
 	for _, h := range singlesOf(taken) {
 		l := h.locks
@@ -220,6 +223,9 @@ func (h *singleHold) fix(lease time.Duration) {
 	l := h.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if h.lost || h.unlocked {
+		return
+	}
 	now := time.Now()
 	h.fixed, h.lease = true, lease
 	if deadline := now.Add(trust(lease)); deadline.Before(h.deadline) {

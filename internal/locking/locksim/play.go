@@ -141,7 +141,10 @@ func (p *Play) faults() {
 		if several {
 			faults = append(faults, Part(who, long), Part(who, long), Step(time.Duration(p.random.Int64N(int64(slack/4)))))
 		} else {
-			faults = append(faults, Deaf(who, p.span(1, 20000)), Deaf(who, p.span(1, 20000)), Refuse(who, p.span(1, 20000)), Step(p.span(1, 100000)))
+			for range 2 {
+				faults = append(faults, Deaf(who, p.span(1, 20000)))
+			}
+			faults = append(faults, Refuse(who, p.span(1, 20000)), Step(p.span(1, 100000)))
 		}
 		if p.forgets {
 			faults = append(faults, Flush)
