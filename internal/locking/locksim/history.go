@@ -51,6 +51,10 @@ type Op struct {
 	// Shared says that other calls of the same owner were under way: what they held of the lock, or asked of it, may
 	// have kept the grant when no hold was left.
 	Shared bool
+
+	// Forced says of a grant that somebody had freed the lock before it came: its process did not know, and handed on what
+	// nobody had any more. Such a grant may keep nobody out.
+	Forced bool
 }
 
 // lockState is a fenced reentrant read-write lock: one writer, or many readers, or a writer who reads too.
@@ -89,14 +93,13 @@ func model() porcupine.Model {
 
 // granted tries the step of an operation with each token that its grant may have come with, the lowest first.
 func (s lockState) granted(o Op) (bool, lockState) {
-	for _, token := range o.Before {
-		before := o
-		before.Token = token
-		if possible, next := s.step(before); possible {
+	for _, token := range append(slices.Clip(o.Before), o.Token) {
+		o.Token = token
+		if possible, next := s.step(o); possible {
 			return true, next
 		}
 	}
-	return s.step(o)
+	return o.Forced, s
 }
 
 func (s lockState) equal(o lockState) bool {
@@ -271,7 +274,7 @@ func (b *checker) recordGrant(c *call, g *grip) {
 	lock := c.locks[g.name]
 	b.entry(g.name).history.Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: lock.crowd || !g.who.Client.calm(),
-		Shared: lock.shared, Before: b.entry(g.name).before(g, c),
+		Shared: lock.shared, Forced: b.forced(g), Before: b.entry(g.name).before(g, c),
 	}, lock.since, time.Now())
 	if isRed(g.name) && b.forced(g) {
 		b.recordEnd(g, c.begin)

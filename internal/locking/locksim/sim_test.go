@@ -24,15 +24,6 @@ func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simFor) }
 // TestSimulationOfRedLocks plays them on several servers, for half as long.
 func TestSimulationOfRedLocks(t *testing.T) { simulate(t, locksim.RandomRed, *simFor/2) }
 
-// TestSeedsThatShowedFaults plays histories that were red before a fault was mended, and are so again without the mending.
-func TestSeedsThatShowedFaults(t *testing.T) {
-	for fault, seed := range map[string]uint64{
-		"MultiLocks of one group wait for each other after a lost answer": 82492152766,
-	} {
-		t.Run(fault, func(t *testing.T) { play(t, locksim.Random, seed) })
-	}
-}
-
 // simulate plays random histories of a kind for that long, or as the flags say.
 func simulate(t *testing.T, history history, long time.Duration) {
 	if *simSeed != 0 {
