@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -71,7 +72,7 @@ func TestAccessThatCannotWorkIsReportedInOneLine(t *testing.T) {
 		{[]string{"serve", "--address-rate-limit", "+Inf"}, "address rate limit", statusUsage},
 		{[]string{"serve", "--rate-burst", "5"}, "--rate-limit", statusUsage},
 		{[]string{"serve", "--tls-cert", file}, "--tls-key", statusUsage},
-		{[]string{"serve", "--tls-cert", file, "--tls-key", file}, "TLS: certificate " + file, statusFailed},
+		{[]string{"serve", "--tls-cert", file, "--tls-key", file}, fmt.Sprintf("TLS: certificate %q", file), statusFailed},
 		{[]string{"serve", "--log-format", "xml"}, "--log-format", statusUsage},
 	})
 }

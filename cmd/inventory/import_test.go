@@ -41,8 +41,8 @@ func TestImport(t *testing.T) {
 	imports(0, "3 SKUs: 0 to create, 3 as they were, 0 different\n", admin, file, "--dry-run")
 
 	other := csvFile(t, "sku,stock,segments,name,max_quantity\nlamp,11,10,,5\nbulb,20,12,007,\nplug,1,,,\n")
-	const differ = "row 2, SKU \"lamp\": SKU \"lamp\" exists with another stock, name, sale_ends_at, per_buyer_limit, max_quantity, max_reserve_for\n" +
-		"row 3, SKU \"bulb\": SKU \"bulb\" exists with another segments\n"
+	const differ = "row 2, SKU \"lamp\": SKU \"lamp\" exists with other properties\n" +
+		"row 3, SKU \"bulb\": SKU \"bulb\" exists with other properties\n"
 	imports(statusFound, differ+"plug: created\n3 SKUs: 1 created, 0 as they were, 2 different\n", admin, other)
 	imports(statusFound, differ+"3 SKUs: 0 created, 1 as they were, 2 different\n", admin, other)
 	imports(0, "3 SKUs: 0 created, 3 as they were, 0 different\n", admin, file)
@@ -96,7 +96,7 @@ func TestARowThatIsWrongIsNamed(t *testing.T) {
 	for _, want := range []string{
 		"a: created\n", `row 3, SKU "b": stock is required`, `row 4, SKU "c/d": sku must be 1 to 64`, `row 5, SKU "e": stock must be 0 to`,
 		`row 6, SKU "f": stock must be a whole number`, `row 7, SKU "g": stock must be a whole number`, `row 8, SKU "h": segments must be 1 to 1024`,
-		`row 9, SKU "i": sale_ends_at must be a time`, `row 10, SKU "a": SKU "a" exists with another stock`, "j: created\n",
+		`row 9, SKU "i": sale_ends_at must be a time`, `row 10, SKU "a": SKU "a" exists with other properties`, "j: created\n",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("lacks %s", want)

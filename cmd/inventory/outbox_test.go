@@ -146,8 +146,8 @@ func TestOutboxThatCannotBe(t *testing.T) {
 	cannotBe(t, nil, []failure{
 		{[]string{"outbox", "read", "--database-url", file}, "no SQLite file", statusFailed},
 		{[]string{"outbox", "on", "--database-url", file}, "no SQLite file", statusFailed},
-		{[]string{"outbox", "on", "--database-url", database(t)}, "apply the migrations", statusFailed},
-		{[]string{"outbox", "read", "--database-url", database(t)}, "apply the migrations", statusFailed},
+		{[]string{"outbox", "on", "--database-url", database(t)}, `relation "outbox" does not exist`, statusFailed},
+		{[]string{"outbox", "read", "--database-url", database(t)}, `relation "outbox" does not exist`, statusFailed},
 		{[]string{"outbox", "read", "--limit", "-1"}, "--limit", statusUsage},
 		{[]string{"outbox", "read", "--poll", "0s"}, "--poll", statusUsage},
 		{[]string{"outbox", "read", "--after", "x", "--database-url", database(t)}, `cursor "x"`, statusUsage},

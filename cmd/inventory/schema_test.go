@@ -123,7 +123,7 @@ func TestPostgresThatForgets(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url", database(t)+"&synchronous_commit=off", "--lock", "none")
 	p.end(syscall.SIGTERM)
-	if !strings.Contains(p.log.String(), "set synchronous_commit to on") {
+	if !strings.Contains(p.log.String(), "synchronous_commit") {
 		t.Errorf("the log does not say so: %s", p.log.String())
 	}
 }

@@ -389,8 +389,8 @@ func TestRefusalSaysWhy(t *testing.T) {
 		nobody:        {"has no Authorization: Bearer header", `Bearer realm="inventory"`},
 		wrongKey:      {"the API key is not known", `Bearer realm="inventory", error="invalid_token"`},
 		expired:       {"token is expired", `Bearer realm="inventory", error="invalid_token"`},
-		wrongAudience: {"another audience", `Bearer realm="inventory", error="invalid_token"`},
-		eternal:       {"must have exp", `Bearer realm="inventory", error="invalid_token"`},
+		wrongAudience: {"invalid audience", `Bearer realm="inventory", error="invalid_token"`},
+		eternal:       {"missing required claim", `Bearer realm="inventory", error="invalid_token"`},
 		swapped:       {"the token is not valid", `Bearer realm="inventory", error="invalid_token"`},
 		unsigned:      {"the token is not valid", `Bearer realm="inventory", error="invalid_token"`},
 	} {
