@@ -20,8 +20,8 @@ import (
 // time it is re-entered. The parts of a MultiLock among the parts stand in its place. Any other Locker is taken as a unit.
 //
 // Wait bounds the wait for all of them. Lease is that of every part, and counts from when the last one was taken: until then they
-// are renewed. The hold's Token is 0: each part has its own. When one part is lost, so is the hold, and nothing renews the
-// others.
+// are renewed, with the watchdog's lease and that one together, so a process that dies leaves them for so long. The hold's Token is 0:
+// each part has its own. When one part is lost, so is the hold, and nothing renews the others.
 func MultiLock(parts ...Locker) *Multi {
 	m := &Multi{}
 	for _, p := range parts {
