@@ -141,7 +141,7 @@ func (h *held) held(statement string) (waited, p99, longest time.Duration) {
 		h.Fatal(err)
 	}
 	var buyers sync.WaitGroup
-	id := fmt.Sprint("held ", h.orders)
+	id, later := fmt.Sprint("held ", h.orders), fmt.Sprint(h.orders, " stuck")
 	each := make([]time.Duration, stuckSKUs)
 	for n := range stuckSKUs {
 		buyers.Go(func() {
@@ -152,7 +152,7 @@ func (h *held) held(statement string) (waited, p99, longest time.Duration) {
 		})
 		buyers.Go(func() {
 			time.Sleep(heldWindow / 5)
-			h.buyStuck(h.Context(), n, fmt.Sprint(h.orders, " stuck"))
+			h.buyStuck(h.Context(), n, later)
 		})
 	}
 	p99, longest = h.sell(heldWindow)
