@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"inventory/internal/locking"
 	"inventory/internal/stock"
 )
@@ -41,9 +39,6 @@ type SegmentLock struct {
 // MaxLockPage bounds how many locks one call reads: each is a round trip to the lock server.
 const MaxLockPage = 128
 
-// inspections is how many locks are read at the same time.
-const inspections = 8
-
 // SegmentLocks returns who holds the locks of a SKU's segments, for at most limit segments from one on. It leaves out locks
 // that are free and have no waiters. It returns none while locks fail or are off, as use says. It is for display only: the
 // locks may have changed since.
@@ -57,34 +52,20 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	if err != nil || use != LocksWork || from >= len(view.Segments) {
 		return nil, use, err
 	}
-	states, err := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
-	if err != nil {
-		return nil, LocksFail, nil //nolint:nilerr // which is the answer
-	}
-	for i, state := range states {
-		if state.Held() || state.Waiting > 0 {
-			locks = append(locks, SegmentLock{from + i, state})
-		}
-	}
-	return locks, use, nil
-}
-
-// inspect reads the locks of some segments.
-func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]locking.State, error) {
-	states := make([]locking.State, count)
-	asking, ctx := errgroup.WithContext(ctx)
-	asking.SetLimit(inspections)
-	for i := range states {
-		lock, ok := s.lock(sku, from+i).(interface {
+	for segment := from; segment < min(len(view.Segments), from+limit); segment++ {
+		lock, ok := s.lock(sku, segment).(interface {
 			Inspect(ctx context.Context) (locking.State, error)
 		})
 		if !ok {
 			continue
 		}
-		asking.Go(func() (err error) {
-			states[i], err = lock.Inspect(ctx)
-			return err
-		})
+		state, err := lock.Inspect(ctx)
+		if err != nil {
+			return nil, LocksFail, nil //nolint:nilerr // which is the answer
+		}
+		if state.Held() || state.Waiting > 0 {
+			locks = append(locks, SegmentLock{segment, state})
+		}
 	}
-	return states, asking.Wait()
+	return locks, use, nil
 }
