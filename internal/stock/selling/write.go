@@ -153,18 +153,13 @@ func (s *Service) isolate(sku string, requests []*request, work func([]*request)
 	return slices.Concat(first, second), err
 }
 
-// fenceOf returns the fence of a hold; the zero Fence for no hold.
-func fenceOf(hold *locking.Hold) stock.Fence {
-	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
-		return stock.Fence{}
-	}
-	return stock.Fence{Token: hold.Token(), Owner: hold.Owner()}
-}
-
+// fencesOf returns the fences of holds, by their segments. A lost lock proves nothing.
 func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
 	fences := make(map[int]stock.Fence, len(holds))
 	for segment, hold := range holds {
-		fences[segment] = fenceOf(hold)
+		if hold.Context().Err() == nil {
+			fences[segment] = stock.Fence{Token: hold.Token(), Owner: hold.Owner()}
+		}
 	}
 	return fences
 }
@@ -252,7 +247,6 @@ func (w *worker) writeMerge(
 // lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of
 // them, it returns the worker's own hold alone, if there is one.
 func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold, locked bool, unlock func()) {
-	holds = map[int]*locking.Hold{w.lock.segment: w.lock.hold}
 	if w.lock.hold != nil {
 		ctx = w.lock.hold.Context() // of the owner of the worker's own segment: that part is a re-entry
 	}
@@ -262,8 +256,9 @@ func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold,
 		hold = w.service.lockAll(ctx, w.sku, segments)
 	}
 	if hold == nil {
-		return holds, false, func() {}
+		return w.lock.holds(), false, func() {}
 	}
+	holds = make(map[int]*locking.Hold, len(segments))
 	for i, part := range hold.Parts() {
 		holds[segments[i]] = part
 	}
