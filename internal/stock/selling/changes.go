@@ -47,17 +47,7 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	if err := sku.Check(); err != nil {
 		return stock.Status{}, false, err
 	}
-	err = s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
-		created, err = s.store.CreateSKU(writing, sku, s.at())
-		return err
-	})
-	if err != nil {
-		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
-	}
-	if status, err = s.SKU(ctx, sku.SKU); created {
-		err = stock.AfterWrite(err, "read the new SKU")
-	}
-	return status, created, err
+	return s.change(ctx, sku.SKU, "create SKU", func(writing context.Context) (bool, error) { return s.store.CreateSKU(writing, sku, s.at()) })
 }
 
 // Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same
@@ -66,20 +56,26 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
 	}
-	archived := false
-	err := s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
-		archived, err = s.store.Archive(writing, sku, s.at())
+	status, _, err := s.change(ctx, sku, "archive SKU", func(writing context.Context) (bool, error) { return s.store.Archive(writing, sku, s.at()) })
+	return status, err
+}
+
+// change has a SKU changed as a whole, and returns it as it is then.
+func (s *Service) change(
+	ctx context.Context, sku, doing string, do func(writing context.Context) (changed bool, err error),
+) (status stock.Status, changed bool, err error) {
+	err = s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
+		changed, err = do(writing)
 		return err
 	})
 	s.onRestock(sku) // also after an error: the change may be committed
 	if err != nil {
-		return stock.Status{}, stock.Unavailable(err, "archive SKU")
+		return stock.Status{}, false, stock.Unavailable(err, doing)
 	}
-	status, err := s.SKU(ctx, sku)
-	if archived {
-		err = stock.AfterWrite(err, "read the archived SKU")
+	if status, err = s.SKU(ctx, sku); changed {
+		err = stock.AfterWrite(err, "read the changed SKU")
 	}
-	return status, err
+	return status, changed, err
 }
 
 // watchPause is how long the service waits before it listens again, once notifications have failed.
