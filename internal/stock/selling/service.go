@@ -3,6 +3,7 @@ package selling
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"maps"
 	"sync"
@@ -134,7 +135,7 @@ func NewService(c Config) *Service {
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
-	s.soldOut = &soldOutCache{bySKU: make(map[string]*soldOutEntry)}
+	s.soldOut = &soldOutCache{seed: maphash.MakeSeed(), bySKU: make(map[string]*soldOutEntry)}
 	s.levels = &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)

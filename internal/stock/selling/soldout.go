@@ -13,6 +13,7 @@ import (
 
 // soldOutCache is what a service knows of the SKUs that have sold out.
 type soldOutCache struct {
+	seed    maphash.Seed // of the hashes of ids. It is random, so that callers cannot choose ids that collide
 	loading sync.Mutex   // held while a SKU's ids are read
 	ids     atomic.Int64 // of all entries together
 
@@ -62,7 +63,7 @@ type soldOutEntry struct {
 
 	// Written before the first confirmation, and never again.
 	versions []int64
-	accepted *idSet
+	accepted []uint64  // hashes of the ids, ascending
 	until    time.Time // zero: no reservation is live
 	// confirmed is an instant just before the last read that confirmed the fact; nil: there was none yet.
 	confirmed atomic.Pointer[time.Time]
@@ -84,10 +85,17 @@ func (e *soldOutEntry) valid() bool {
 // refuse returns the refusal of an order that was never accepted, nil if the rows have to be read. The order may have been accepted
 // under either of two ids.
 func (e *soldOutEntry) refuse(key, id string) error {
-	if !e.valid() || e.accepted.has(key) || e.accepted.has(id) {
+	if !e.valid() || e.has(key) || e.has(id) {
 		return nil
 	}
 	return e.refusal
+}
+
+// has reports whether an order was accepted under an id. It always finds those that were. With a million ids it takes another for one of
+// them once in 10^13 lookups.
+func (e *soldOutEntry) has(id string) bool {
+	_, found := slices.BinarySearch(e.accepted, maphash.String(e.service.soldOut.seed, id))
+	return found
 }
 
 // cacheSoldOut creates the entry of a SKU that has sold out, unless there is one.
@@ -95,7 +103,7 @@ func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	if s.soldOut.bySKU[sku] == nil {
-		e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku), accepted: newIDSet()}
+		e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku)}
 		e.ctx, e.invalidate = context.WithCancel(s.background)
 		s.soldOut.bySKU[sku] = e
 		s.workers.running.Go(e.run)
@@ -121,7 +129,7 @@ func (e *soldOutEntry) run() {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	delete(s.soldOut.bySKU, e.sku)
-	s.soldOut.ids.Add(-int64(e.accepted.length()))
+	s.soldOut.ids.Add(-int64(len(e.accepted)))
 }
 
 // load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads
@@ -133,19 +141,20 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(e.ctx, loadLimit)
 	defer cancel()
 	start := time.Now()
-	accepted, room := newIDSet(), cacheLimit-int(s.soldOut.ids.Load())
-	empty, err := s.store.SoldOut(ctx, e.sku, room+1, accepted.add)
+	var accepted []uint64
+	room := cacheLimit - int(s.soldOut.ids.Load())
+	empty, err := s.store.SoldOut(ctx, e.sku, room+1, func(id []byte) { accepted = append(accepted, maphash.Bytes(s.soldOut.seed, id)) })
 	took := time.Since(start)
 	switch {
 	case err != nil && e.ctx.Err() == nil:
 		s.log.Warn("order ids not read; retries of a sold-out SKU go to the database", "sku", e.sku, "error", err)
-	case accepted.length() > room:
+	case len(accepted) > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
 		return false, fullRest
 	case err == nil && empty.SoldOut():
-		accepted.sort()
+		slices.Sort(accepted)
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
-		s.soldOut.ids.Add(int64(accepted.length()))
+		s.soldOut.ids.Add(int64(len(accepted)))
 		s.observe(Activity{Kind: SoldOutCached, Took: took})
 		known = true
 	}
@@ -165,25 +174,3 @@ func (e *soldOutEntry) confirm() bool {
 	e.confirmed.Store(&asked)
 	return true
 }
-
-// idSet holds order ids as hashes. It always finds its own ids. With a million ids it takes a foreign id for its own once in
-// 10^13 lookups. The seed is random, so that callers cannot choose ids that collide.
-type idSet struct {
-	seed   maphash.Seed
-	hashes []uint64 // in the order of add, or once sort was called, ascending
-}
-
-func newIDSet() *idSet { return &idSet{seed: maphash.MakeSeed()} }
-
-// add adds an id. It must not be called after sort.
-func (s *idSet) add(id []byte) { s.hashes = append(s.hashes, maphash.Bytes(s.seed, id)) }
-
-// sort makes the set ready for has.
-func (s *idSet) sort() { slices.Sort(s.hashes) }
-
-func (s *idSet) has(id string) bool {
-	_, found := slices.BinarySearch(s.hashes, maphash.String(s.seed, id))
-	return found
-}
-
-func (s *idSet) length() int { return len(s.hashes) }

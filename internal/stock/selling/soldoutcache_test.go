@@ -51,14 +51,10 @@ func remembering(t testing.TB, accepted int) *Service {
 	return s
 }
 
-func TestIDSetMissesNone(t *testing.T) {
-	set := newIDSet()
-	for n := range 10_000 {
-		set.add([]byte(strconv.Itoa(n)))
-	}
-	set.sort()
+func TestAcceptedIDsAreAllFound(t *testing.T) {
+	m := remembering(t, 10_000).soldOut.entry("hot")
 	for n := range 20_000 {
-		if got, want := set.has(strconv.Itoa(n)), n < 10_000; got != want {
+		if got, want := m.has(fmt.Sprint("order-", n)), n < 10_000; got != want {
 			t.Errorf("%d: %v, want %v", n, got, want)
 		}
 	}
@@ -81,7 +77,7 @@ func TestMemoryHasABound(t *testing.T) {
 	s.cacheSoldOut("other")
 	m := s.soldOut.entry("other")
 	<-m.ctx.Done() // it found no room, and rests
-	if m.accepted.length() > 0 || m.valid() {
+	if len(m.accepted) > 0 || m.valid() {
 		t.Error("it holds ids without room for them")
 	}
 	if !s.soldOut.entry("hot").valid() {
@@ -112,22 +108,5 @@ func BenchmarkRefusal(b *testing.B) {
 		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // exactly this error
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkIDSet looks up ids among a million.
-func BenchmarkIDSet(b *testing.B) {
-	set := newIDSet()
-	for n := range 1_000_000 {
-		set.add([]byte(strconv.Itoa(n)))
-	}
-	set.sort()
-	ids := make([]string, 1<<12)
-	for n := range ids {
-		ids[n] = strconv.Itoa(n * 499)
-	}
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		set.has(ids[n%len(ids)])
 	}
 }
