@@ -39,7 +39,7 @@ type Service struct {
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
-	levels        *levels
+	levels        levels
 	breaker       breaker      // between the workers and the locks
 	seen          *seen        // by orders of several SKUs
 	placing       *turns.Turns // of these orders, all of them
@@ -136,7 +136,7 @@ func NewService(c Config) *Service {
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.soldOut = &soldOutCache{seed: maphash.MakeSeed(), bySKU: make(map[string]*soldOutEntry)}
-	s.levels = &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
+	s.levels.pending = make(map[string]int64)
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
 	s.workers.running.Go(s.tellLevels)

@@ -11,7 +11,7 @@ import (
 // Whether a SKU has units is told by looking, never by guessing from one write: others may write at the same time.
 //
 //	a write that leaves a segment empty ──┐
-//	a write by which units come back ─────┴─> changed ── at most every 50 ms ──> look ──> sold_out or back_in_stock
+//	a write by which units come back ─────┴─> changed ── every 50 ms ──> look ──> sold_out or back_in_stock
 //
 // Each look is told with the age of what it has read, so listeners in every process can leave out what came late. The write that
 // is the last to change whether there are units is followed by a look that sees it, and a younger one sees the same. A look that fails
@@ -22,25 +22,18 @@ const lookEvery = 50 * time.Millisecond
 type levels struct {
 	mu      sync.Mutex
 	pending map[string]int64 // by SKU: units that came back since the last look
-	wake    chan struct{}    // with room for one
 }
 
 // changed notes that a write may have changed whether a SKU has units, and how many came back. It never waits.
 func (s *Service) changed(sku string, cameBack int64) {
 	s.levels.mu.Lock()
+	defer s.levels.mu.Unlock()
 	s.levels.pending[sku] += cameBack
-	s.levels.mu.Unlock()
-	signal(s.levels.wake)
 }
 
 // tellLevels tells whether SKUs have units, until the service closes.
 func (s *Service) tellLevels() {
-	for {
-		select {
-		case <-s.levels.wake:
-		case <-s.background.Done():
-			return
-		}
+	for s.pause(lookEvery) {
 		s.levels.mu.Lock()
 		pending := s.levels.pending
 		s.levels.pending = make(map[string]int64)
@@ -49,9 +42,6 @@ func (s *Service) tellLevels() {
 			if err := s.tellLevel(s.background, sku, cameBack); err != nil {
 				s.log.Debug("not looked whether a SKU has units", "sku", sku, "error", err)
 			}
-		}
-		if !s.pause(lookEvery) {
-			return
 		}
 	}
 }
