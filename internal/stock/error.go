@@ -70,15 +70,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of err, CodeUnavailable for an error without one, and "" for nil.
 func CodeOf(err error) Code {
-	var e *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return ""
-	case errors.As(err, &e):
-		return e.Code
-	default:
-		return CodeUnavailable
 	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return CodeUnavailable
 }
 
 // ErrUnwritten is wrapped by errors after which it is certain that nothing was written for the request, nor will be.
