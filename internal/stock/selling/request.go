@@ -97,14 +97,6 @@ func lastDeadline(requests []*request) time.Time {
 
 func byDeadline(a, b *request) int { return a.deadline.Compare(b.deadline) }
 
-func orders(requests []*request) []stock.Order {
-	out := make([]stock.Order, len(requests))
-	for i, r := range requests {
-		out[i] = r.order
-	}
-	return out
-}
-
 // overloaded is the refusal of a request where too many wait already.
 func overloaded(what string) error {
 	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many " + what + " are waiting; try again later"}

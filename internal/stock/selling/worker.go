@@ -114,10 +114,6 @@ func (w *worker) segmentForAll(requests []*request) (segment int, fits bool) {
 		}
 		units += r.order.Quantity
 	}
-	last := w.lock.segment
-	if last >= 0 && last < len(w.levels) && w.levels[last] >= units && !w.skipped {
-		return last, true
-	}
 	if found := w.shuffle(w.segmentsWith(units)); len(found) > 0 {
 		return found[0], true
 	}
@@ -154,7 +150,8 @@ func (w *worker) run(first []*request) {
 	for w.serve(first); ; {
 		switch {
 		case w.queue.length() > 0:
-			w.serveNext()
+			w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
+			w.lock.offer()
 		case w.lock.hold != nil && w.linger():
 		default:
 			if w.lock.release(); w.leave() {
@@ -182,12 +179,6 @@ func (w *worker) leave() bool {
 		w.service.workers.running.Done()
 	}
 	return left
-}
-
-// serveNext serves the next batch.
-func (w *worker) serveNext() {
-	w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
-	w.lock.offer()
 }
 
 // serve answers all requests of a batch.

@@ -53,7 +53,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 func (w *worker) batch(requests []*request) stock.Batch {
 	return stock.Batch{
 		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
-		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true,
+		Deadline: firstDeadline(requests), At: w.service.at(), InTurn: true,
+		Orders: stock.Column(requests, func(r *request) stock.Order { return r.order }),
 	}
 }
 
@@ -170,8 +171,8 @@ func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
 // it writes without fences, and the guard alone decides.
 func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
 	err := write(fencesOf(holds))
-	var refused *stock.FencedError
-	if !errors.As(err, &refused) {
+	refused, is := errors.AsType[*stock.FencedError](err)
+	if !is {
 		return err
 	}
 	w.service.observe(Activity{Kind: FencedOut})
