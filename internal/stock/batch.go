@@ -162,17 +162,6 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 	return plan, nil
 }
 
-// Replay changes the plan of a batch for one segment, for an order whose insert has found it there already.
-func (p *BatchPlan) Replay(i int, known Deduction) {
-	d := p.Outcomes[i].Deduction
-	p.Changes[0] += d.Quantity
-	if d.Status == StatusReserved {
-		p.Reserved[0] -= d.Quantity
-	}
-	p.Available += d.Quantity
-	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
-}
-
 // Facts are what a store has read, under the locks of a write, to decide orders from.
 type Facts struct {
 	At         time.Time            // the instant of the decision

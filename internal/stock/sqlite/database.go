@@ -80,15 +80,6 @@ func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// changed reports whether a statement changed a row.
-func changed(result sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
-}
-
 // micros returns an instant as it is kept: in microseconds since 1970; null for the zero time.
 func micros(i tables.Instant) any {
 	if t := time.Time(i); !t.IsZero() {

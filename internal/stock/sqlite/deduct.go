@@ -14,7 +14,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.Bat
 		batch := batch
 		batch.At = now(batch.At)
 		// The driver starts a goroutine for every statement that can be cancelled. A batch takes only milliseconds.
-		result, err = s.deduct(context.WithoutCancel(ctx), tx, batch)
+		result, err = deduct(context.WithoutCancel(ctx), tx, batch)
 		return err
 	})
 	return result, err
@@ -27,8 +27,8 @@ func (s *Store) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult
 }
 
 // deduct carries out a batch in a transaction. If its segment fills all orders of a SKU without a buyer limit, none of them is
-// looked up first: an insert finds those that are there already.
-func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (stock.BatchResult, error) {
+// looked up first: an insert finds those that are there already, and the batch is planned again.
+func deduct(ctx context.Context, tx *transaction, batch stock.Batch) (stock.BatchResult, error) {
 	var row stock.Segment
 	columns := []any{&row.Available, &row.Reserved, &row.Layout, &row.Version, &row.Fence.Token, &row.Fence.Owner}
 	found, err := tables.One(ctx, tx, columns, "segment", batch.SKU, batch.Segment)
@@ -38,11 +38,15 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if !found || batch.Limit > 0 || batch.Units() > row.Available || batch.SaleWindow.Refusal(batch.SKU, batch.At) != nil {
 		return tables.Take(ctx, tx, batch)
 	}
-	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, stock.Facts{At: batch.At})
+	rows, facts := []stock.Segment{row}, stock.Facts{At: batch.At}
+	plan, err := stock.PlanBatch(batch, rows, facts)
 	if err != nil {
 		return plan.BatchResult, err
 	}
-	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Changes[0] == 0 {
+	if facts.Known, err = insertAll(ctx, tx, batch, plan); err == nil && facts.Known != nil {
+		plan, err = stock.PlanBatch(batch, rows, facts)
+	}
+	if err != nil || plan.Changes[0] == 0 {
 		return plan.BatchResult, err
 	}
 	_, err = tx.exec(ctx, "change_segment",
@@ -50,31 +54,24 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	return plan.BatchResult, err
 }
 
-// insertAll inserts the orders of a batch. Those that turn out to be there already are known, and take nothing.
-func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
-	var there []int
+// insertAll inserts the orders of a batch, and returns the deductions of those that are there already; nil if none is.
+func insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan stock.BatchPlan) (map[string]stock.Deduction, error) {
+	insert, there := &tables.Statements{}, []string(nil)
 	for _, i := range plan.Admitted {
-		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, batch.Segment, batch.At)...))
-		if err != nil {
-			return err
+		d := plan.Outcomes[i].Deduction
+		one := insert.Exec("insert_deduction",
+			d.SKU, d.OrderID, d.Quantity, batch.Segment, tables.Instant(d.ExpiresAt), string(d.Status), batch.At, d.BuyerID)
+		one.Wrote = func(rows int64) error {
+			if rows == 0 {
+				there = append(there, d.OrderID)
+			}
+			return nil
 		}
-		if !created {
-			there = append(there, i)
-		}
 	}
-	if there == nil {
-		return nil
+	if err := tx.Send(ctx, insert); err != nil || there == nil {
+		return nil, err
 	}
-	known, err := tables.ByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, there)))
-	for _, i := range there {
-		plan.Replay(i, known[batch.Orders[i].OrderID])
-	}
-	return err
-}
-
-// values returns what insert_deduction inserts.
-func values(d *stock.Deduction, segment int, at time.Time) []any {
-	return []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at, d.BuyerID}
+	return tables.ByIDs(ctx, tx, batch.SKU, there)
 }
 
 // Order implements [stock.Store].

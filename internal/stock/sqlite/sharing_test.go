@@ -81,7 +81,7 @@ func hold(s *Store) (letGo func()) {
 func (s *sharers) sell(sku int) func(*transaction) error {
 	return func(tx *transaction) error {
 		batch := stock.Batch{SKU: fmt.Sprint(sku), Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "o", Quantity: 1}}}
-		_, err := s.store.deduct(context.Background(), tx, batch)
+		_, err := deduct(context.Background(), tx, batch)
 		return err
 	}
 }
