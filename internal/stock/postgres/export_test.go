@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"inventory/internal/stock/tables"
 )
 
 // Sharing says which batches share a write.
@@ -41,7 +43,9 @@ func (s *Store) Waits(batches int) { s.sharing.await(batches) }
 func (s *Store) HoldOrders() (letGo func()) { return s.sharing.hold(taking{}) }
 
 // HoldSettlements is HoldOrders for settlements.
-func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold(&settling{}) }
+func (s *Store) HoldSettlements() (letGo func()) {
+	return s.settlements.hold(settling{Settling: &tables.Settling{}})
+}
 
 // hold keeps the writer busy with a write that writes nothing, until it is released.
 func (g *gatherer[W, A]) hold(nothing W) (letGo func()) {

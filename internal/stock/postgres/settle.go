@@ -21,7 +21,7 @@ import (
 // Settlements that wait at the same time are tried in one transaction first.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	if s.sharing.which != sharedNone && len(settlement.Requests) <= stock.LargestShared {
-		results, err = s.settlements.together(ctx, settlement.Deadline, settlingOf(settlement, s.pool.access))
+		results, err = s.settlements.together(ctx, settlement.Deadline, settling{tables.SettlingOf(settlement, s.pool.access.SQL), s.pool.access})
 	}
 	if results != nil || err != nil {
 		return results, translate(err)
@@ -33,29 +33,9 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement) (results []stock.Settled, err error) {
 	again := false
 	err = s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
-		all, of := make([]*settling, len(lines)), make(map[string]*settling, len(lines))
-		for i, line := range lines {
-			all[i] = settlingOf(line, tx.db.access)
-			all[i].returns, of[line.SKU] = all[i].returns || again, all[i]
-		}
+		results, err = tables.Settle(ctx, tx, lines, again)
 		again = true // then it gives something back
-		now, err := lockAll(ctx, tx, &tables.Statements{}, all)
-		if err != nil {
-			return err
-		}
-		at, write, plans := cmp.Or(lines[0].At, now), &tables.Statements{}, []stock.SettlementPlan(nil)
-		plans, results = stock.PlanLines(lines, func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].plan(line, at) })
-		for i, w := range all {
-			if len(w.there) == 0 {
-				if err := tables.SKUExists(ctx, tx, w.SKU); err != nil {
-					return err
-				}
-			}
-			if w.write(tx, write, plans[i], at); w.results == nil {
-				return tables.ErrRaced
-			}
-		}
-		return tx.Send(ctx, write)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -63,23 +43,10 @@ func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement) (resu
 	return results, nil
 }
 
-// settling is a settlement in a transaction.
+// settling is a settlement in a shared transaction.
 type settling struct {
-	stock.Settlement
-	ids      []string // in the order in which they are locked
-	access   Access   // of its statements
-	returns  bool     // it may give units back: the rows of all segments are locked
-	segments *[]stock.Segment
-	there    map[string]stock.Deduction // under locks
-	amended  map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
-	results  []stock.Settled            // nil: it would give units back to rows that are not locked
-}
-
-func settlingOf(settlement stock.Settlement, access Access) *settling {
-	ids := settlement.OrderIDs()
-	slices.Sort(ids)
-	returns := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
-	return &settling{Settlement: settlement, ids: ids, access: access, returns: returns, segments: new([]stock.Segment)}
+	*tables.Settling
+	access Access // of its statements
 }
 
 // SettleOrder implements [stock.Store].
@@ -133,61 +100,33 @@ func (s *Store) settleAtOnce(ctx context.Context, o stock.OrderSettlement) (resu
 	return results, nil
 }
 
-// lockAll adds to statements what locks and reads all that settlements change, and sends them. It returns the store's time after that.
-func lockAll(ctx context.Context, tx transaction, lock *tables.Statements, all []*settling) (now time.Time, err error) {
-	for _, w := range all {
-		lock.SQL = w.access.SQL
-		if w.returns {
-			w.segments = lock.LockAll(w.SKU)
-		}
-		w.there = lock.Whole("lock_whole", w.SKU, w.ids)
-		w.amended = lock.Amendments(w.Settlement)
-	}
-	tx.Instant(lock, time.Time{}, &now)
-	err = tx.Send(ctx, lock)
-	return now, err
-}
-
-func (w *settling) plan(settlement stock.Settlement, at time.Time) stock.SettlementPlan {
-	return stock.PlanSettlement(settlement, w.there, w.amended, at, max(1, len(*w.segments)))
-}
-
-// write adds what was planned, unless it gives units back to rows that are not locked.
-func (w *settling) write(tx transaction, write *tables.Statements, plan stock.SettlementPlan, at time.Time) {
-	if w.results = nil; w.returns || len(plan.Returns.Segments)+len(plan.Returns.Buyers) == 0 {
-		w.results, write.SQL = plan.Results, w.access.SQL
-		write.Settle(tx, w.SKU, plan, at)
-	}
-}
-
 // newSettlementSharing returns a gatherer that lets settlements of different SKUs share a transaction.
-func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
-	room := oneOfEachSKU(func(w *settling) (string, int) { return w.SKU, len(w.ids) })
+func newSettlementSharing(s *Store) *gatherer[settling, []stock.Settled] {
+	room := oneOfEachSKU(func(w settling) (string, int) { return w.SKU, len(w.Requests) })
 	return newGatherer(room, s.settleShared)
 }
 
 // settleShared settles in one transaction. The results are nil for what it cannot decide: there may be no such SKU, or a
 // reservation has expired.
-func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*settling) ([][]stock.Settled, error) {
-	inOrder := slices.SortedFunc(slices.Values(all), func(a, b *settling) int { return strings.Compare(a.SKU, b.SKU) })
-	lock := locksToShare(stock.Column(inOrder, func(w *settling) Access { return w.access })...)
+func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []settling) ([][]stock.Settled, error) {
+	inOrder := slices.SortedFunc(slices.Values(all), func(a, b settling) int { return strings.Compare(a.SKU, b.SKU) })
+	lock := locksToShare(stock.Column(inOrder, func(w settling) Access { return w.access })...)
 	err := s.once(ctx, deadline, func(tx transaction) error {
-		now, err := lockAll(ctx, tx, lock, inOrder)
+		now, err := tables.LockSettled(ctx, tx, lock, stock.Column(inOrder, func(w settling) *tables.Settling { return w.Settling }))
 		if err != nil {
 			return err
 		}
 		write := &tables.Statements{}
 		for _, w := range inOrder {
 			at := cmp.Or(w.At, now)
-			w.write(tx, write, w.plan(w.Settlement, at), at)
+			w.Write(tx, write, w.Plan(w.Settlement, at), at)
 		}
 		return tx.Send(ctx, write)
 	})
-	results := make([][]stock.Settled, len(all))
-	for i, w := range all {
-		if len(w.there) > 0 {
-			results[i] = w.results
+	return stock.Column(all, func(w settling) []stock.Settled {
+		if len(w.There) > 0 {
+			return w.Results
 		}
-	}
-	return results, err
+		return nil
+	}), err
 }

@@ -43,7 +43,7 @@ type Store struct {
 	renewal  *renewal
 	sharing  *sharing
 
-	settlements *gatherer[*settling, []stock.Settled]
+	settlements *gatherer[settling, []stock.Settled]
 
 	shares bool // its connections belong to another store, which closes them
 }

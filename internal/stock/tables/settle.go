@@ -3,6 +3,7 @@ package tables
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -108,6 +109,82 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 
 // noTerms is the JSON of no change of terms.
 const noTerms = "{}"
+
+// Settling is a settlement in a transaction.
+type Settling struct {
+	stock.Settlement
+	Results  []stock.Settled            // nil: it would give units back to rows that are not locked
+	There    map[string]stock.Deduction // under locks; of an unknown SKU there are none
+	sql      func(name string) SQL      // has the texts of its statements; nil: the transaction has
+	ids      []string                   // in the order in which they are locked
+	returns  bool                       // it may give units back: the rows of all segments are locked
+	segments *[]stock.Segment
+	amended  map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
+}
+
+// SettlingOf returns a settlement for a transaction. sql has the texts of its statements; nil: the transaction has.
+func SettlingOf(settlement stock.Settlement, sql func(name string) SQL) *Settling {
+	ids := settlement.OrderIDs()
+	slices.Sort(ids)
+	returns := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
+	return &Settling{Settlement: settlement, sql: sql, ids: ids, returns: returns, segments: new([]stock.Segment)}
+}
+
+// LockSettled adds to statements what locks and reads all that settlements change, and sends them. It returns the store's time after
+// that.
+func LockSettled(ctx context.Context, tx Tx, lock *Statements, all []*Settling) (now time.Time, err error) {
+	for _, w := range all {
+		lock.SQL = w.sql
+		if w.returns {
+			w.segments = lock.LockAll(w.SKU)
+		}
+		w.There = lock.Whole("lock_whole", w.SKU, w.ids)
+		w.amended = lock.Amendments(w.Settlement)
+	}
+	tx.Instant(lock, time.Time{}, &now)
+	err = tx.Send(ctx, lock)
+	return now, err
+}
+
+// Plan decides it, or another settlement of the same deductions.
+func (w *Settling) Plan(settlement stock.Settlement, at time.Time) stock.SettlementPlan {
+	return stock.PlanSettlement(settlement, w.There, w.amended, at, max(1, len(*w.segments)))
+}
+
+// Write adds what was planned, unless it gives units back to rows that are not locked.
+func (w *Settling) Write(tx Tx, write *Statements, plan stock.SettlementPlan, at time.Time) {
+	if w.Results = nil; w.returns || len(plan.Returns.Segments)+len(plan.Returns.Buyers) == 0 {
+		w.Results, write.SQL = plan.Results, w.sql
+		write.Settle(tx, w.SKU, plan, at)
+	}
+}
+
+// Settle settles lines of different SKUs. It locks the rows of all segments of those that may give units back, or of all lines. If a line
+// gives units back after all, to rows that are not locked, that is a race.
+func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool) (results []stock.Settled, err error) {
+	all, of := make([]*Settling, len(lines)), make(map[string]*Settling, len(lines))
+	for i, line := range lines {
+		all[i] = SettlingOf(line, nil)
+		all[i].returns, of[line.SKU] = all[i].returns || lockAll, all[i]
+	}
+	now, err := LockSettled(ctx, tx, &Statements{}, all)
+	if err != nil {
+		return nil, err
+	}
+	at, write := cmp.Or(lines[0].At, now), &Statements{}
+	plans, results := stock.PlanLines(lines, func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].Plan(line, at) })
+	for i, w := range all {
+		if len(w.There) == 0 {
+			if err := SKUExists(ctx, tx, w.SKU); err != nil {
+				return nil, err
+			}
+		}
+		if w.Write(tx, write, plans[i], at); w.Results == nil {
+			return nil, ErrRaced
+		}
+	}
+	return results, tx.Send(ctx, write)
+}
 
 // Retake implements [stock.Store].
 func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) (taken []stock.Deduction, err error) {

@@ -1,5 +1,5 @@
 // Package tables is what all SQL stores have in common: their verbs, from the statements that a verb needs and their order
-// ([Base], [Take], [PlaceOrder], [Statements.Settle]) to where columns are scanned.
+// ([Base], [Take], [PlaceOrder], [Settle]) to where columns are scanned.
 //
 // A verb names its statements. Each store has a text for every name, in .sql files of its own ([ReadSQL]), and says how it reads
 // ([Querier]) and writes ([Tx]). It has its own way if that is faster.

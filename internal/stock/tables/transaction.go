@@ -101,15 +101,6 @@ func segment(row Row) (s stock.Segment, err error) {
 	return s, err
 }
 
-// Segments reads the rows of all segments of a SKU, of which there is at least one.
-func Segments(ctx context.Context, q Querier, sku string) ([]stock.Segment, error) {
-	segments, err := All(ctx, q, segment, "lock_segments", sku)
-	if err == nil && segments == nil {
-		err = stock.UnknownSKU(sku)
-	}
-	return segments, err
-}
-
 // Changes are changes of segments, whose rows are locked.
 type Changes struct {
 	segments               []int32
