@@ -8,17 +8,17 @@ import (
 )
 
 // Sharing says which batches share a write.
-type Sharing = shared
+type Sharing = tables.Sharing
 
 // The ways to share.
 const (
-	ShareWaiting = sharedWaiting
-	ShareNothing = sharedNone
-	ShareAll     = sharedAll
+	ShareWaiting = tables.ShareWaiting
+	ShareNothing = tables.ShareNothing
+	ShareAll     = tables.ShareAll
 )
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) SetSharing(which shared) { s.sharing.which = which }
+func (s *Store) SetSharing(which tables.Sharing) { s.sharing.which = which }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) {

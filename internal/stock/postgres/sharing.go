@@ -7,15 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-)
-
-// shared says which batches may share a statement with batches of other SKUs. All values but the first are for tests.
-type shared uint8
-
-const (
-	sharedWaiting shared = iota // those that wait at the same time
-	sharedNone
-	sharedAll // also one that could go at once
+	"inventory/internal/stock/tables"
 )
 
 // The bounds of a shared write.
@@ -51,7 +43,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 // other for more than [sharedWait].
 type sharing struct {
 	*gatherer[taking, taken]
-	which shared
+	which tables.Sharing
 	alone atomic.Bool // a batch that found nothing under way is written by itself
 	// After each write in one statement for all that fails, about twice as many as the last time are not tried so: one row that is
 	// always held, or orders that are repeated again and again, cost the others little. These belong to the writer.
@@ -147,7 +139,7 @@ func carrySome(
 
 // deduct writes a batch for a store, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == sharedNone || len(batch.Orders) > stock.LargestShared {
+	if h.which == tables.ShareNothing || len(batch.Orders) > stock.LargestShared {
 		return s.deductAlone(ctx, batch)
 	}
 	if !h.writing() && h.alone.CompareAndSwap(false, true) {
@@ -175,7 +167,7 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 
 // later has a batch written with others. It reports false if nothing else is under way.
 func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
-	if h.which == sharedNone || !h.alone.Load() && !h.writing() {
+	if h.which == tables.ShareNothing || !h.alone.Load() && !h.writing() {
 		return false
 	}
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
@@ -210,5 +202,5 @@ func written(b taking, batch stock.SharedBatch, answer taken, err error) {
 // writing reports whether a shared write is under way.
 func (h *sharing) writing() bool {
 	_, writing := h.State()
-	return writing || h.which == sharedAll
+	return writing || h.which == tables.ShareAll
 }

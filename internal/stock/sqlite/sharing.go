@@ -24,17 +24,8 @@ const mostShared = 256
 // Each write stands for itself: an error undoes only its savepoint.
 type sharing struct {
 	tables.Gatherer[*sharedWrite]
-	which shared
+	which tables.Sharing
 }
-
-// shared says which writes may share a transaction. All values but the first are for tests.
-type shared uint8
-
-const (
-	sharedWaiting shared = iota // those that wait at the same time
-	sharedNone
-	sharedAll // also a write that waits alone
-)
 
 // sharedWrite is a write that waits.
 type sharedWrite struct {
@@ -76,7 +67,7 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 func (h *sharing) room() func(*sharedWrite) bool {
 	taken, size := 0, 0
 	return func(w *sharedWrite) bool {
-		if size += w.size; taken > 0 && (h.which == sharedNone || size > mostShared) {
+		if size += w.size; taken > 0 && (h.which == tables.ShareNothing || size > mostShared) {
 			size = mostShared // the next ones do not overtake it
 			return false
 		}
@@ -87,7 +78,7 @@ func (h *sharing) room() func(*sharedWrite) bool {
 
 // writeShared carries out writes, and answers them.
 func (s *Store) writeShared(writes []*sharedWrite) {
-	if len(writes) > 1 || s.sharing.which == sharedAll && writes[0].size < mostShared {
+	if len(writes) > 1 || s.sharing.which == tables.ShareAll && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
 			for i, w := range writes {
 				w.answer(errs[i])
