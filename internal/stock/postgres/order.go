@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,33 +56,6 @@ func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []s
 // mostSharedLines bounds the lines of one shared write of orders of several SKUs; a line of several segments counts once for each. A larger order goes by itself, and looks first
 // whether it is there already: to find that out by a write of all its rows would hold up everybody else at them.
 const mostSharedLines = 512
-
-// inHalves returns a carrier that halves what carry cannot write together again and again: so a write that nothing goes with is
-// left alone, and is not answered.
-func inHalves(carry carrier[taking, taken]) carrier[taking, taken] {
-	var halves carrier[taking, taken]
-	halves = func(ctx context.Context, deadline time.Time, orders []taking) ([]taken, error) {
-		answers, err := carry(ctx, deadline, orders)
-		late := !deadline.IsZero() && time.Now().After(deadline)
-		if !nothingWritten(err) || len(orders) == 1 || late {
-			return answers, err
-		}
-		half := len(orders) / 2
-		first, err := halves(ctx, deadline, orders[:half])
-		if nothingWritten(err) {
-			first, err = make([]taken, half), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		second, err := halves(ctx, deadline, orders[half:])
-		if nothingWritten(err) || errors.Is(err, stock.ErrUnwritten) { // but the first half may be written
-			second, err = make([]taken, len(orders)-half), nil
-		}
-		return append(first, second...), err
-	}
-	return halves
-}
 
 // orderTogether places an order by a statement that it may share with others. It returns no lines if the statement has not taken
 // the order: because it is known, or otherwise because it has to go by itself.
