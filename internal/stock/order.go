@@ -81,11 +81,6 @@ func Column[R, C any](rows []R, of func(R) C) []C {
 	return column
 }
 
-// Pick returns the orders at some indexes.
-func Pick(orders []Order, indexes []int) []Order {
-	return Column(indexes, func(i int) Order { return orders[i] })
-}
-
 // IDsOf returns the ids of orders.
 func IDsOf(orders []Order) []string {
 	return Column(orders, func(o Order) string { return o.OrderID })

@@ -86,7 +86,12 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 	take.Exec("copy_orders", o.Heads.OrderIDs, o.Heads.Reserves, o.Given, o.Heads.Buyers)
 	take.Exec("copy_order_lines", o.Lines.OrderIDs, o.SKUs, o.Lines.Quantities)
 	take.Exec("take_segments", rows.SKUs, rows.Segments, rows.Layouts, rows.Tokens, rows.Owners, rows.Units, rows.Reserved).
-		Wrote = takesAll(len(rows.SKUs))
+		Wrote = func(written int64) error {
+		if written != int64(len(rows.SKUs)) { // not all rows had what was wanted of them
+			return postgres.ErrApart
+		}
+		return nil
+	}
 	tx.Instant(take, time.Time{}, &now)
 	if err := tx.Send(ctx, take); err != nil {
 		return nil, err
@@ -109,16 +114,6 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 	write := &tables.Statements{}
 	write.Exec("copy_deductions", o.SKUs, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, o.Segments, each, o.Lines.Buyers)
 	return at, tx.Send(ctx, write)
-}
-
-// takesAll expects that all rows had what was wanted of them.
-func takesAll(rows int) func(int64) error {
-	return func(written int64) error {
-		if written != int64(rows) {
-			return postgres.ErrApart
-		}
-		return nil
-	}
 }
 
 // Prune implements [stock.Store]. It removes the lines of orders of several SKUs, in the shards of the order ids, before the

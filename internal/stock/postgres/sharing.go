@@ -101,40 +101,34 @@ const mostCareful = 64
 // write takes what waits: all of it by one statement, or else each by itself. Where buyers are counted, each is.
 func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
 	answers := make([]taken, len(all))
+	// carry carries out some of the writes, and sets their answers. It reports false if none of them was written.
 	carry := func(some func(taking) bool, by carrier[taking, taken]) (done bool) {
-		return carrySome(ctx, deadline, all, answers, some, by)
+		var at []int
+		var them []taking
+		for i, t := range all {
+			if some(t) {
+				at, them = append(at, i), append(them, t)
+			}
+		}
+		if len(them) == 0 {
+			return false
+		}
+		got, err := by(ctx, deadline, them)
+		if nothingWritten(err) {
+			return false
+		}
+		for n, i := range at {
+			if answers[i].err = err; err == nil {
+				answers[i] = got[n]
+			}
+		}
+		return true
 	}
 	together := carry(taking.plain, h.takeTogether)
 	left := func(t taking) bool { return !(together && t.plain()) }
 	carry(func(t taking) bool { return t.order == nil && left(t) }, takeEach)
 	carry(func(t taking) bool { return t.order != nil && left(t) && !divided(*t.order) }, orderEach)
 	return answers, nil
-}
-
-// carrySome carries out some of the writes, and sets their answers. It reports false if none of them was written.
-func carrySome(
-	ctx context.Context, deadline time.Time, all []taking, answers []taken, some func(taking) bool, carry carrier[taking, taken],
-) (done bool) {
-	var at []int
-	var them []taking
-	for i, t := range all {
-		if some(t) {
-			at, them = append(at, i), append(them, t)
-		}
-	}
-	if len(them) == 0 {
-		return false
-	}
-	got, err := carry(ctx, deadline, them)
-	if nothingWritten(err) {
-		return false
-	}
-	for n, i := range at {
-		if answers[i].err = err; err == nil {
-			answers[i] = got[n]
-		}
-	}
-	return true
 }
 
 // deduct writes a batch for a store, by itself or with others.

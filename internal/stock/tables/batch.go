@@ -80,7 +80,7 @@ func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(A
 	if len(plan.Admitted) == 0 {
 		return
 	}
-	orders := stock.Pick(batch.Orders, plan.Admitted)
+	orders := stock.Column(plan.Admitted, func(i int) stock.Order { return batch.Orders[i] })
 	s.Count(batch.SKU, batch.Limit, orders)
 	c := ArraysOf(orders)
 	c.Limited = batch.Limit > 0
