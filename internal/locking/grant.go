@@ -53,16 +53,15 @@ func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*tim
 // A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
 type singleHold struct {
 	Hold
-	locks        *Locks
-	grant        *grant
-	since        time.Time
-	lease        time.Duration
-	fixed        bool        // the watchdog does not renew it
-	deadline     time.Time   // until when it can be relied on
-	expiry       *time.Timer // loses it then
-	leftToExpire bool        // it was renewed once more after its context had ended, and will not be again
-	lost         bool
-	unlocked     bool // Unlock has been called
+	locks    *Locks
+	grant    *grant
+	since    time.Time
+	lease    time.Duration
+	fixed    bool        // the watchdog does not renew it
+	deadline time.Time   // until when it can be relied on
+	expiry   *time.Timer // loses it then
+	lost     bool
+	unlocked bool // Unlock has been called
 }
 
 func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }
@@ -97,8 +96,8 @@ func (h *singleHold) isLost() bool {
 // isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
 func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
 
-// wantsRenewalLocked reports whether the watchdog renews a hold.
-func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.leftToExpire }
+// wantsRenewalLocked reports whether the watchdog renews a hold. After its context has ended, most of its lease is left for Unlock.
+func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && h.ctx.Err() == nil }
 
 // isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
 func (h *singleHold) isLateLocked() bool {

@@ -594,7 +594,7 @@ func (w *world) leavesTheWholeLease(renewed bool) {
 			outer := w.must(one.Lock(work, opts...))
 			inside := context.WithoutCancel(outer.Context())
 			if leave(); renewed {
-				l.renewDue(lease) // once more
+				l.renewDue(lease) // not this one
 			}
 			promised := end(outer)
 			time.Sleep(lease / 2)

@@ -50,9 +50,8 @@ func (l *Locks) renewDue(bound time.Duration) bool {
 	return l.renew(l.due(), bound)
 }
 
-// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
-// After its context has ended, a hold is renewed once more, because its owner may be about to call Unlock, and then no
-// longer. The oldest comes first.
+// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives. The oldest
+// comes first.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +124,6 @@ func (l *Locks) renewed(g *grant, start time.Time) {
 		if deadline := start.Add(trust(h.lease)); deadline.After(h.deadline) {
 			h.setDeadlineLocked(deadline)
 		}
-		h.leftToExpire = h.ctx.Err() != nil
 	}
 }
 

@@ -161,7 +161,7 @@ func (b *checker) crowded(name string, who *Actor) bool {
 			return true
 		}
 	}
-	kept := 2 * b.longest // a hold whose context has ended may be renewed once more
+	kept := 2 * b.longest // a hold whose context has ended may be renewed just then
 	lapsed := func(g *grip) bool {
 		return g.who == who && !g.over && !g.ended.IsZero() && time.Since(g.ended) < kept
 	}
