@@ -68,14 +68,11 @@ func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
 	l.releaseLater(&releaseCall{rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, until: time.Now().Add(life)})
 }
 
-// closeGrants ends, once, the grants whose last release the server has got, and lets the waiters in line try for the locks.
+// closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks. To do so again
+// changes nothing; only the cleaner does it for one that leaves a line, and once.
 func (l *Locks) closeGrants(s *releaseCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.closed {
-		return
-	}
-	s.closed = true
 	if s.leaver != nil {
 		l.removeLocked(s.rows[0].lock.stateKey, s.leaver)
 	}

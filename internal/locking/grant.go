@@ -129,7 +129,6 @@ type releaseCall struct {
 	// If the cleaner makes the call:
 	until    time.Time     // it is repeated until then; zero: it is tried once
 	leaver   *waiter       // who is out of the line after the first try; may be nil
-	closed   bool          // its grants have been closed, or the line left
 	done     chan struct{} // closed after the first try
 	finished bool          // it needs no repetition
 }
