@@ -299,7 +299,7 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 
 // listen starts the subscription for wake-ups with the first wait. Until it works this process polls; then its callers look again.
 func (l *Locks) listen() {
-	if l.server.CanListen() {
+	if l.server.CanListen {
 		l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
 	}
 }

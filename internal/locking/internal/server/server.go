@@ -27,7 +27,9 @@ type Server struct {
 	// other nodes without a check of the deadline.
 	inPlace bool
 
-	canListen bool
+	// CanListen says that the client receives what scripts publish. A Ring does not: it publishes on the lock's shard, and listens
+	// on any one of them.
+	CanListen bool
 
 	textOnly atomic.Bool // EVALSHA is barred
 	replicas replicas
@@ -38,7 +40,7 @@ type Server struct {
 func New(rdb redis.UniversalClient) *Server {
 	one, ok := rdb.(*redis.Client)
 	return &Server{
-		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, canListen: canListen(rdb),
+		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, CanListen: canListen(rdb),
 	}
 }
 
@@ -52,10 +54,6 @@ func canListen(rdb redis.UniversalClient) (can bool) {
 	}()
 	return rdb.Subscribe(context.Background()).Close() == nil
 }
-
-// CanListen reports whether the client receives what scripts publish. A Ring does not: it publishes on the lock's shard, and
-// listens on any one of them.
-func (s *Server) CanListen() bool { return s.canListen }
 
 // Counts reports whether PUBLISH counts all listeners. On a cluster it counts those of one node, and any client but that of a
 // single server may spread its commands over several.

@@ -295,11 +295,11 @@ func TestClientInsideOfAnother(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "nowhere:1"}})
 	t.Cleanup(func() { _, _ = cluster.Close(), ring.Close() })
 	outer := server.New(struct{ *redis.ClusterClient }{cluster})
-	if got := outer.Address(); got != "a:1,b:2" || !outer.CanListen() {
-		t.Errorf("a cluster: the address is %q, it listens: %t", got, outer.CanListen())
+	if got := outer.Address(); got != "a:1,b:2" || !outer.CanListen {
+		t.Errorf("a cluster: the address is %q, it listens: %t", got, outer.CanListen)
 	}
 	for _, rdb := range []redis.UniversalClient{ring, struct{ *redis.Ring }{ring}, struct{ redis.UniversalClient }{ring}} {
-		if server.New(rdb).CanListen() {
+		if server.New(rdb).CanListen {
 			t.Errorf("%T listens", rdb)
 		}
 	}

@@ -48,7 +48,7 @@ func New(s *server.Server, channel string, received func(payload string), missed
 		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, report: report,
 	}
 	l.uncounted.Store(!s.Counts())
-	if !s.CanListen() {
+	if !s.CanListen {
 		l.failure = errCannotListen
 	}
 	return l
