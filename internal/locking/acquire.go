@@ -228,18 +228,13 @@ func (l *Locks) reenter(acq *acquisition, p *target) error {
 
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
-	grants, err := q.grants(answer, acq.owner, acq.leaseOr(l.lease))
-	if err != nil {
-		l.cancel(acq, q, 0)
-		return 0, failed("acquire", q.run[0].lock.name, err)
-	}
-	for i, g := range grants {
-		a.granted(q.run[i], g, trusted)
+	for i, minted := range answer.Tokens {
+		a.granted(q.run[i], q.granted(i, minted, acq.owner, acq.leaseOr(l.lease)), trusted)
 	}
 	if answer.Code == scripts.Taken {
 		return -1, nil // what is left was not asked for
 	}
-	n := len(grants)
+	n := len(answer.Tokens)
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled {
 		a.cancelCopies(q, n) // a copy may still take what was busy
 	}

@@ -194,21 +194,14 @@ func (acq *acquisition) bounded(start time.Time) (context.Context, context.Cance
 	return context.WithDeadline(acq.ctx, start.Add(max(acq.until.Sub(start), policy.Grace)))
 }
 
-// grants reads what has been granted.
-func (q *question) grants(answer scripts.Acquired, who *owner, term time.Duration) (grants []*grant, err error) {
-	for i, text := range answer.Tokens {
-		token, reserved, err := scripts.ReadTokens(text)
-		if err != nil {
-			return nil, err
-		}
-		g := &grant{
-			lock: q.run[i].lock, owner: who, token: token, id: q.run[i].id, duration: term, longest: term,
-			next: token + 1, last: token + reserved, begun: q.start, came: time.Now(),
-		}
-		if q.attempt.Resent() {
-			g.resent = q.attempt.Number
-		}
-		grants = append(grants, g)
+// granted returns the grant of the i-th lock.
+func (q *question) granted(i int, minted scripts.Tokens, who *owner, term time.Duration) *grant {
+	g := &grant{
+		lock: q.run[i].lock, owner: who, token: minted.First, id: q.run[i].id, duration: term, longest: term,
+		next: minted.First + 1, last: minted.First + minted.Reserved, begun: q.start, came: time.Now(),
 	}
-	return grants, nil
+	if q.attempt.Resent() {
+		g.resent = q.attempt.Number
+	}
+	return g
 }

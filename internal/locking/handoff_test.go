@@ -101,8 +101,9 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 			text, err := rdb.Eval(w.ctx(), scripts.Acquire.Source.(string), []string{clock, w.name + " tombstone", m.stateKey, m.queueKey},
 				attempt, 60000, fmt.Sprint("P:*", attempt), scripts.QueueIgnore, scripts.Reserve-1).Text()
 			w.ok(err)
-			token, spare, err = scripts.ReadTokens(text)
+			tokens, err := scripts.ReadTokens(text)
 			w.ok(err)
+			token, spare = tokens.First, tokens.Reserved
 			if token <= last {
 				w.t.Errorf("token %d after %d", token, last)
 			}

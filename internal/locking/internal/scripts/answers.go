@@ -51,13 +51,16 @@ const Reserve = 1000
 type Acquired struct {
 	Code   int64
 	Busy   time.Duration // how long the first lock that is busy will be so at most
-	Tokens []string
+	Tokens []Tokens
 }
+
+// Tokens are what a script mints for a lock: one for the grant, and how many after it are reserved.
+type Tokens struct{ First, Reserved int64 }
 
 // ReadAcquire reads the answer to an acquisition of n locks. longest bounds for how long a lock is said to be busy.
 func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
-	if token, ok := answer.(string); ok && n == 1 {
-		return Acquired{Tokens: []string{token}}, nil
+	if text, ok := answer.(string); ok && n == 1 {
+		answer = []any{int64(Taken), int64(0), text}
 	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 2 || len(list) > n+2 {
@@ -70,25 +73,26 @@ func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	}
 	a := Acquired{Code: code, Busy: min(time.Duration(min(max(busy, 0), longest.Milliseconds())+1)*time.Millisecond, longest)}
 	for _, item := range list[2:] {
-		token, ok := item.(string)
-		if !ok {
-			return Acquired{}, Strange(answer)
+		text, _ := item.(string)
+		tokens, err := ReadTokens(text)
+		if err != nil {
+			return Acquired{}, err
 		}
-		a.Tokens = append(a.Tokens, token)
+		a.Tokens = append(a.Tokens, tokens)
 	}
 	return a, nil
 }
 
-// ReadTokens reads the answer of a script that grants: a token, and how many after it are reserved.
-func ReadTokens(text string) (token, reserved int64, err error) {
+// ReadTokens reads a token, and after a space how many more are reserved.
+func ReadTokens(text string) (t Tokens, err error) {
 	first, rest, more := strings.Cut(text, " ")
-	if token, err = ReadToken(first); err != nil || !more {
-		return token, 0, err
+	if t.First, err = ReadToken(first); err != nil || !more {
+		return t, err
 	}
-	if reserved, err = strconv.ParseInt(rest, 10, 64); err != nil || reserved < 0 || reserved >= Reserve {
-		return 0, 0, Strange(text)
+	if t.Reserved, err = strconv.ParseInt(rest, 10, 64); err != nil || t.Reserved < 0 || t.Reserved >= Reserve {
+		return Tokens{}, Strange(text)
 	}
-	return token, reserved, nil
+	return t, nil
 }
 
 // ReadToken reads a token.

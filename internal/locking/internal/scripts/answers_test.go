@@ -28,9 +28,9 @@ func FuzzAnswers(f *testing.F) {
 			if len(a.Tokens) > n || (a.Code == Taken) != (len(a.Tokens) == n) || a.Busy < 0 || a.Busy > longest {
 				t.Errorf("%q for %d locks is read as %+v", text, n, a)
 			}
-			for _, token := range a.Tokens {
-				if number, err := ReadToken(token); err == nil && (number <= 0 || strconv.FormatInt(number, 10) != strings.TrimLeft(token, "+0")) {
-					t.Errorf("the token %q is read as %d", token, number)
+			for _, tokens := range a.Tokens {
+				if tokens.First <= 0 || tokens.Reserved < 0 || !strings.Contains(text, strconv.FormatInt(tokens.First, 10)) {
+					t.Errorf("the tokens of %q are read as %+v", text, tokens)
 				}
 			}
 		}
