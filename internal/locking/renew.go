@@ -113,12 +113,13 @@ func (l *Locks) renewals(grants []*grant) []scripts.Call {
 	return calls
 }
 
-// renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one.
+// renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one. The call
+// knew nothing of a hold that came since, whose lease may be longer.
 func (l *Locks) renewed(g *grant, start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
-		if !h.wantsRenewalLocked() {
+		if !h.wantsRenewalLocked() || h.since.After(start) {
 			continue
 		}
 		if deadline := start.Add(trust(h.lease)); deadline.After(h.deadline) {

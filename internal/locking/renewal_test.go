@@ -170,3 +170,25 @@ func TestLeaseInMilliseconds(t *testing.T) {
 		}
 	})
 }
+
+// A hold that came while a renewal was on its way may have a longer lease than that gave to the lock: it goes by its own call.
+func TestRenewalSentBeforeAHoldCameDoesNotExtendIt(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		m := l.Mutex(w.name)
+		outer := w.must(m.Lock(w.ctx()))
+		longer := func(acq *acquisition) error { // as a MultiLock with a fixed lease, until it has all parts
+			acq.lease = time.Minute
+			return nil
+		}
+		inner, err := m.acquire(outer.Context(), false, []LockOption{longer})
+		w.ok(err)
+		promised := inner.until()
+		l.renewed(inner.grant, inner.since.Add(-time.Nanosecond))
+		if got := inner.until(); !got.Equal(promised) {
+			w.t.Errorf("it is trusted for %s longer than the server keeps it", got.Sub(promised))
+		}
+		w.ok(inner.Unlock(w.ctx()))
+		w.ok(outer.Unlock(w.ctx()))
+	})
+}
