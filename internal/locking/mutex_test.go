@@ -349,10 +349,10 @@ func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
 				close(admitted)
 				return
 			}
-			admitted <- h.Token()
 			if err := h.Unlock(ctx); err != nil {
 				w.t.Error(err)
 			}
+			admitted <- h.Token()
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		w.ok(h.Unlock(ctx))
