@@ -167,10 +167,11 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		l, tap := w.tapped()
 		f = of(l)
 		lost := make(chan []any, 2)
-		var losing atomic.Bool
+		var losing, waits atomic.Bool
 		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 			err := next()
 			if !losing.Load() {
+				waits.Store(true) // who has just come would get the error
 				return err
 			}
 			select {
@@ -195,12 +196,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 			}
 			w.unlocks(0, h)
 		})
-		w.soon("it waits", func() bool {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			st := l.states[f.wakeKey]
-			return st != nil && st.waiters[0].placed
-		})
+		w.soon("it waits", waits.Load)
 		losing.Store(true) // from now on also the answer to the request under way
 		w.ok(h.Unlock(ctx))
 		order()
