@@ -48,19 +48,23 @@ func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	}
 }
 
-// TestTheBuyerOfAnOrderIsAskedFor, also by the Go client, which returns it as well.
-func TestTheBuyerOfAnOrderIsAskedFor(t *testing.T) {
+// TestEveryTextOfAnOrderIsAskedFor: what a deduction keeps of its order can be said in a request, also by the Go client, which
+// returns it as well.
+func TestEveryTextOfAnOrderIsAskedFor(t *testing.T) {
 	t.Parallel()
-	o, err := readForm([]byte(`{"order_id": "o", "quantity": 1, "buyer_id": "a text"}`), newDeduction)
-	if err != nil || o.BuyerID != "a text" {
-		t.Errorf("the buyer of the order: got %q, %v, want what was asked for", o.BuyerID, err)
-	}
-	for _, in := range []reflect.Type{
-		reflect.TypeFor[client.NewDeduction](), reflect.TypeFor[client.NewSKUDeduction](),
-		reflect.TypeFor[client.Deduction](), reflect.TypeFor[client.DeductionWithParts](),
-	} {
-		if _, there := in.FieldByNameFunc(func(name string) bool { return jsonName(name) == "buyer_id" }); !there {
-			t.Errorf("%s of the Go client lacks buyer_id", in)
+	for _, text := range stock.KeptTexts() {
+		o, err := readForm(fmt.Appendf(nil, `{"order_id": "o", "quantity": 1, %q: "a text"}`, text.Column), newDeduction)
+		if err != nil || text.Get(o) != "a text" {
+			t.Errorf("%s of the order: got %q, %v, want what was asked for", text.Column, text.Get(o), err)
+		}
+		for _, in := range []reflect.Type{
+			reflect.TypeFor[client.NewDeduction](), reflect.TypeFor[client.NewSKUDeduction](),
+			reflect.TypeFor[client.Deduction](), reflect.TypeFor[client.DeductionWithParts](),
+		} {
+			_, there := in.FieldByNameFunc(func(name string) bool { return jsonName(name) == text.Column })
+			if !there {
+				t.Errorf("%s of the Go client lacks %s", in, text.Column)
+			}
 		}
 	}
 }

@@ -32,13 +32,15 @@ const (
 
 // Check refuses an order that is not allowed.
 func (o Order) Check() error {
-	checkBuyer := checkOptional
-	if o.Own {
-		checkBuyer = checkText
+	err := checkOrderID(o.OrderID)
+	for _, text := range keptTexts {
+		check := checkOptional
+		if o.Own && text.Column == "buyer_id" {
+			check = checkText
+		}
+		err = cmp.Or(err, check(text.Column, text.Get(o), maxIDBytes))
 	}
-	return cmp.Or(
-		checkOrderID(o.OrderID), checkBuyer("buyer_id", o.BuyerID, maxIDBytes), checkReserve("reserve_for", o.ReserveFor), checkQuantity(o.Quantity),
-	)
+	return cmp.Or(err, checkReserve("reserve_for", o.ReserveFor), checkQuantity(o.Quantity))
 }
 
 // checkReserve accepts what both stores keep exactly, and 0 for none.
@@ -68,6 +70,21 @@ func (o Order) kept() Order {
 	o.Own, o.CallerMax, o.InOrder = false, 0, false
 	return o
 }
+
+// KeptText is a text of an order that stores keep as it is. Its column has the name of the request's field, and is null
+// if the text is empty.
+type KeptText struct {
+	Column string
+	Get    func(Order) string
+	Of     func(*Order) *string
+}
+
+var keptTexts = []KeptText{
+	{"buyer_id", func(o Order) string { return o.BuyerID }, func(o *Order) *string { return &o.BuyerID }},
+}
+
+// KeptTexts returns all kept texts. Callers must not change them.
+func KeptTexts() []KeptText { return keptTexts }
 
 // CheckBuyerID refuses a text that cannot be the buyer's id of an [Order].
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }

@@ -83,7 +83,7 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 	var now time.Time
 	take := &tables.Statements{}
 	take.Exec("share_briefly")
-	take.Exec("copy_orders", o.Heads.OrderIDs, o.Heads.Reserves, o.Given, o.Heads.Buyers)
+	take.Exec("copy_orders", append([]any{o.Heads.OrderIDs, o.Heads.Reserves, o.Given}, o.Heads.Texts...)...)
 	take.Exec("copy_order_lines", o.Lines.OrderIDs, o.SKUs, o.Lines.Quantities)
 	take.Exec("take_segments", rows.SKUs, rows.Segments, rows.Layouts, rows.Tokens, rows.Owners, rows.Units, rows.Reserved).
 		Wrote = func(written int64) error {
@@ -111,8 +111,9 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 		}
 		at[n] = &decided
 	}
+	args := []any{o.SKUs, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, o.Segments, each}
 	write := &tables.Statements{}
-	write.Exec("copy_deductions", o.SKUs, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, o.Segments, each, o.Lines.Buyers)
+	write.Exec("copy_deductions", append(args, o.Lines.Texts...)...)
 	return at, tx.Send(ctx, write)
 }
 

@@ -91,7 +91,7 @@ func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, e
 		statement, args, columns = "deduct_limited", append(args, batch.Limit), append(columns, &w.limited, &w.stale)
 	}
 	sent := time.Now()
-	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, c.Buyers)...)
+	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, c.Texts...)...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}

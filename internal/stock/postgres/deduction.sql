@@ -1,12 +1,12 @@
 -- Deductions: insert and read them.
 --
 -- A deduction is always the same columns, in this order: sku_id, order_id, quantity, asked, status, created_at, expires_at,
--- reserve_micros, committed, buyer_id.
+-- reserve_micros, committed, and the texts of its order, of which buyer_id is one.
 
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
 --     committed at once), $5 segments (null: several gave); $6 the instant, $7 whether they are lines of
---     orders, $8 whether the SKU has a buyer limit; an array: $9 buyer_ids ('': none)
+--     orders, $8 whether the SKU has a buyer limit; arrays of the texts of orders ('': none): $9 buyer_ids
 --
 -- It skips what is there already.
 INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, limited, buyer_id)

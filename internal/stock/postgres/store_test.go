@@ -220,6 +220,18 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 	}
 }
 
+// textsOf are the columns of the orders' texts, the last arguments of a statement that inserts deductions.
+func textsOf(orders []stock.Order) (columns []any) {
+	for _, text := range stock.KeptTexts() {
+		var column []string
+		for _, o := range orders {
+			column = append(column, text.Get(o))
+		}
+		columns = append(columns, column)
+	}
+	return columns
+}
+
 // TestBatchStatementDecidesShortage: a shortage is a result of the statement, without a CHECK that fires.
 func TestBatchStatementDecidesShortage(t *testing.T) {
 	_, conn := fresh(t, 5)
@@ -229,7 +241,7 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 	var inserted []string
 	var at *time.Time
 	args := []any{"a", 0, int64(0), "", []string{"o", "p"}, []int32{3, 3}, []int64(nil), int64(6), nil, int64(1), nil, nil, nil}
-	err := conn.QueryRow(t.Context(), statement, append(args, make([]string, 2))...).
+	err := conn.QueryRow(t.Context(), statement, append(args, textsOf(make([]stock.Order, 2))...)...).
 		Scan(&before, &orders, &after, &inserted, &at)
 	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
 		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
@@ -256,7 +268,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 		args := []any{
 			"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1),
 		}
-		err := conn.QueryRow(t.Context(), statement, append(args, c.buyers)...).
+		err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
 			Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
 		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
 			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)

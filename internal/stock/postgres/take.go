@@ -53,8 +53,8 @@ func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Order
 		s.deadline(deadline), sharedWait,
 		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven), o.InOrders,
 		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities,
-		o.Heads.Buyers, o.Lines.Buyers,
 	}
+	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 	sent := time.Now()
 	if err := tables.Single(ctx, s.pool.writing(), []any{&now, &left, nil}, "take_together", args...); err != nil {
 		return nil, now, err
@@ -136,12 +136,13 @@ func groupsOf(all []taking) (groups []*group) {
 func (g *group) arguments(deadline time.Time) []any {
 	o, _ := ordersOf(g.all) // they agree: see roomToTake
 	r := o.Rows
-	return []any{
+	args := []any{
 		r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, tables.OrNull(r.Starts), tables.OrNull(r.Ends), r.Limits,
 		g.store.deadline(deadline), sharedWait,
 		o.Of, o.From, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven),
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths, o.Heads.Buyers, o.Lines.Buyers,
+		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths,
 	}
+	return append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 }
 
 // eachRow is where the row of the statement is scanned. Arrays may be null.

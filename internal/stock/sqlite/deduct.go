@@ -59,8 +59,11 @@ func insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan sto
 	insert, there := &tables.Statements{}, []string(nil)
 	for _, i := range plan.Admitted {
 		d := plan.Outcomes[i].Deduction
-		one := insert.Exec("insert_deduction",
-			d.SKU, d.OrderID, d.Quantity, batch.Segment, tables.Instant(d.ExpiresAt), string(d.Status), batch.At, d.BuyerID)
+		values := []any{d.SKU, d.OrderID, d.Quantity, batch.Segment, tables.Instant(d.ExpiresAt), string(d.Status), batch.At}
+		for _, text := range stock.KeptTexts() {
+			values = append(values, *text.Of(&d.Order))
+		}
+		one := insert.Exec("insert_deduction", values...)
 		one.Wrote = func(rows int64) error {
 			if rows == 0 {
 				there = append(there, d.OrderID)

@@ -1,7 +1,7 @@
 -- Deductions: insert and read them.
 --
 -- A deduction is always the same columns, in this order: sku_id, order_id, quantity, asked, status, created_at, expires_at,
--- reserve_micros, committed, buyer_id. Times are microseconds since 1970.
+-- reserve_micros, committed, and the texts of its order, of which buyer_id is one. Times are microseconds since 1970.
 --
 -- Arrays are JSON. Rows are made from them, one for each element. If there are several arrays, a limit makes SQLite build the rows
 -- once, and find them by an index that it creates. The tables of a CROSS JOIN are read in their order.
@@ -18,7 +18,7 @@ ON CONFLICT (sku_id, order_id) DO NOTHING;
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
 --     committed at once), $5 segments (null: several gave); $6 the instant, $7 whether they are lines of
---     orders, $8 whether the SKU has a buyer limit; an array: $9 buyer_ids ('': none)
+--     orders, $8 whether the SKU has a buyer limit; arrays of the texts of orders ('': none): $9 buyer_ids
 --
 -- It skips what is there already.
 INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, limited, buyer_id)

@@ -3,6 +3,7 @@ package stocktest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 		run  func(*outboxKit)
 	}{
 		{"what it tells", testOutboxTells},
+		{"every text of an order", testOutboxHasEveryText},
 		{"every way of an order", testOutboxWays},
 		{"on and off", testOutboxOnOff},
 		{"on and off while stock is sold", testOutboxWhileSelling},
@@ -134,6 +136,25 @@ func (k *outboxKit) wantIDs(after string, want ...string) {
 	k.Helper()
 	got := stock.Column(k.read(after, 2, len(want)), func(c stock.Change) string { return c.OrderID })
 	k.equal(fmt.Sprintf("behind %q", after), got, want)
+}
+
+// testOutboxHasEveryText: each text that a deduction keeps of its order is in the change, in a field of the same name.
+func testOutboxHasEveryText(k *outboxKit) {
+	k.turn(true)
+	o := filledOrder(k.T, "o")
+	k.deduct(0, stock.Fence{}, o)
+	change, order := reflect.ValueOf(k.read("", 1, 1)[0]), reflect.ValueOf(&o).Elem()
+	for _, text := range stock.KeptTexts() {
+		for i := range order.NumField() {
+			if order.Field(i).Addr().Interface() != any(text.Of(&o)) {
+				continue
+			}
+			name := order.Type().Field(i).Name
+			if field := change.FieldByName(name); !field.IsValid() || field.String() != text.Get(o) {
+				k.Errorf("field %s of the change: got %v, want %q", name, field, text.Get(o))
+			}
+		}
+	}
 }
 
 func testOutboxTells(k *outboxKit) {

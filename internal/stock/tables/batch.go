@@ -56,7 +56,8 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 			return plan.BatchResult, err
 		}
 		write.take(batch, plan, func(a Arrays) *Statement {
-			return write.Exec("insert_deductions", batch.SKU, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, plan.At, a.InOrder, a.Limited, a.Buyers)
+			args := []any{batch.SKU, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, plan.At, a.InOrder, a.Limited}
+			return write.Exec("insert_deductions", append(args, a.Texts...)...)
 		})
 		if *expired > 0 && plan.Available > 0 { // some of the units that came back are left for others
 			tx.Notify(write, batch.SKU)

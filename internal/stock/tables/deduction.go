@@ -8,7 +8,7 @@ import (
 )
 
 // Deduction is where the columns of a deduction are scanned: sku_id, order_id, quantity, asked, status, created_at, expires_at,
-// reserve_micros, committed, buyer_id.
+// reserve_micros, committed, and the texts.
 type Deduction struct {
 	deduction stock.Deduction
 	createdAt time.Time
@@ -18,10 +18,14 @@ type Deduction struct {
 // Columns returns where to scan the columns.
 func (r *Deduction) Columns() []any {
 	d := &r.deduction
-	return []any{
+	columns := []any{
 		&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, (*Time)(&r.createdAt), (*Time)(&d.ExpiresAt),
-		(*Micros)(&r.reserve), &d.Committed, &d.BuyerID,
+		(*Micros)(&r.reserve), &d.Committed,
 	}
+	for _, text := range stock.KeptTexts() {
+		columns = append(columns, text.Of(&d.Order))
+	}
+	return columns
 }
 
 // Read returns what was scanned last.
