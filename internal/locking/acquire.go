@@ -17,7 +17,8 @@ func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return holdOf(a.acquire(ctx, false, opts))
 }
 
-// TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
+// TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy, and so is one that
+// another goroutine of the owner is giving back just now.
 func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return holdOf(a.acquire(ctx, true, opts))
 }
@@ -98,11 +99,6 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
-		case actionFollow: // nobody is in the way
-			if err := l.await(acq, run[0], 0, waiting); err != nil {
-				return err
-			}
-			continue
 		case actionWait:
 		}
 		switch {

@@ -162,8 +162,7 @@ type asker interface {
 type action int
 
 const (
-	actionWait    action = iota // it waits in line for another owner
-	actionFollow                // it waits in line, but for the server's answer to its own owner or to one that has gone
+	actionWait    action = iota // it waits in line
 	actionAsk                   // it is at the head
 	actionReenter               // its owner holds the lock already
 	actionRetry                 // something has changed: look once more

@@ -51,16 +51,6 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	if over := l.asking[at]; over != nil {
 		return over
 	}
-	if g := l.grants[at]; g != nil && g.joining > 0 {
-		return l.undecidedLocked(f.fifo.stateKey, f.acq.owner)
-	}
-	if f.acq.try || f.acq.waitIsOver(time.Now()) { // it cannot wait in the queue
-		for _, state := range []string{f.fifo.stateKey, f.fifo.otherKey} {
-			if over := l.undecidedLocked(state, f.acq.owner); over != nil {
-				return over
-			}
-		}
-	}
 	f.asking = make(chan struct{})
 	l.asking[at] = f.asking
 	return nil

@@ -20,10 +20,9 @@ type grant struct {
 	owner   *owner
 	token   int64
 	holds   []*singleHold
-	joining int           // how many callers may still get a hold: they re-enter, or were handed the lock
-	closing bool          // it is being given back
-	gone    bool          // the server no longer has it
-	decided chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
+	joining int  // how many callers may still get a hold: they re-enter, or were handed the lock
+	closing bool // it is being given back
+	gone    bool // the server no longer has it
 
 	// The lease.
 	id         string // as whom the server knows the holder: no other lease has had this id, or will
@@ -33,14 +32,6 @@ type grant struct {
 	next, last int64         // tokens in reserve, for the next owners of this process
 	begun      time.Time     // when the script was sent that took it
 	came       time.Time     // when its answer came
-}
-
-// decideLocked wakes the callers that wait for the outcome of a grant.
-func (g *grant) decideLocked() {
-	if g.decided != nil {
-		close(g.decided)
-		g.decided = nil
-	}
 }
 
 // dropReserveLocked keeps the lease from other owners, because its token rises, or the server has got another duration.
@@ -167,11 +158,11 @@ func (l *Locks) giveBackLocked(g *grant, pause time.Duration) {
 	time.AfterFunc(pause, func() { l.releaseLater(s) })
 }
 
-// reenterLocked lets an acquisition re-enter its owner's grant, if the grant has a hold. A grant that callers only may join may
-// still end without a hold.
+// reenterLocked lets an acquisition re-enter its owner's grant, also one that has no hold just now, and that another call may join:
+// the server still has it, or says so.
 func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
-	if g == nil || len(g.holds) == 0 {
+	if g == nil {
 		return false
 	}
 	p.reenters = g
@@ -209,7 +200,6 @@ func (l *Locks) addGrantLocked(g *grant) (old *grant) {
 	at := share{g.lock.stateKey, g.owner}
 	if old = l.grants[at]; old != nil {
 		old.gone = true
-		old.decideLocked()
 	}
 	l.grants[at] = g
 	return old
@@ -217,7 +207,6 @@ func (l *Locks) addGrantLocked(g *grant) (old *grant) {
 
 // holdLocked makes a hold, and notes it in the registry.
 func (l *Locks) holdLocked(acq *acquisition, p *target, g *grant, trusted time.Time) {
-	g.decideLocked()
 	p.hold = newHold(acq, p, g, trusted)
 	if !acq.ordered { // a MultiLock hastens by itself
 		l.hurryLocked(p.hold)
@@ -310,7 +299,6 @@ func (l *Locks) closeGrantLocked(g *grant) {
 	if !g.gone && (len(g.holds)+g.joining > 0 || g.closing) {
 		return
 	}
-	g.decideLocked()
 	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
 		delete(l.grants, at)
 	}

@@ -276,23 +276,10 @@ func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
 	st.wakeLocked(func(w *waiter) bool { return w.owner == who && w != but })
 }
 
-// grantOfLocked returns what an owner has of the lock with a state key, or nil.
+// grantOfLocked returns what an owner has of the lock with a state key, or is about to have; or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	if g := l.grants[share{state, who}]; g != nil && len(g.holds)+g.joining > 0 {
 		return g
 	}
 	return nil
-}
-
-// undecidedLocked returns what to wait for while an owner has a grant without a hold: the release is under way, or a
-// re-entry. The server answers busy then, although no other owner is in the way.
-func (l *Locks) undecidedLocked(state string, who *owner) <-chan struct{} {
-	g := l.grants[share{state, who}]
-	if g == nil || len(g.holds) > 0 {
-		return nil
-	}
-	if g.decided == nil {
-		g.decided = make(chan struct{})
-	}
-	return g.decided
 }

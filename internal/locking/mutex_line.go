@@ -187,7 +187,7 @@ func (m *mutexAsker) leave() {
 }
 
 // joinLine puts the caller into the line of a target if needed, and returns what it may do. If another caller of its owner is
-// asking, and it cannot wait in line for the result, it also returns what to wait for.
+// asking, it also returns what to wait for.
 func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,13 +198,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 		l.leaveLineLocked(p)
 		return actionReenter, nil
 	}
-	now := time.Now()
-	if acq.try || acq.waitIsOver(now) {
-		if decided := l.undecidedLocked(p.lock.stateKey, acq.owner); decided != nil {
-			return actionRetry, decided
-		}
-	}
-	st := l.stateOfLocked(p.lock.stateKey)
+	now, st := time.Now(), l.stateOfLocked(p.lock.stateKey)
 	if p.waiter == nil {
 		p.waiter = &waiter{owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
 		st.waiters = append(st.waiters, p.waiter)
@@ -215,15 +209,10 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	p.waiter.looks()
 	if head := st.waiters[0]; head != p.waiter {
 		// Neither a sibling that asks nor one that has gone is another owner in the way.
-		follows := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
-		switch {
-		case !follows:
-			return actionWait, nil
-		case acq.try || acq.waitIsOver(now):
+		if head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter {
 			return actionRetry, p.waiter.woken
-		default:
-			return actionFollow, nil
 		}
+		return actionWait, nil
 	}
 	if st.grant != nil && !acq.try && now.Before(p.nextAsk) {
 		return actionWait, nil

@@ -1,7 +1,6 @@
 package locksim_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,9 +8,8 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// While an owner's own unlock is under way, its try never finds the lock busy: the lock is still the owner's, or free
-// already.
-func TestTryBesideAnUnlock(t *testing.T) {
+// While an owner's own unlock is under way, its Lock waits for that, and gets the lock.
+func TestLockBesideAnUnlock(t *testing.T) {
 	for name, pair := range map[string]func(l *locking.Locks) (held, wanted locking.Locker){
 		"mutex": func(l *locking.Locks) (held, wanted locking.Locker) { return l.Mutex("a"), l.Mutex("a") },
 		"fair":  func(l *locking.Locks) (held, wanted locking.Locker) { return l.FairMutex("a"), l.FairMutex("a") },
@@ -31,34 +29,27 @@ func TestTryBesideAnUnlock(t *testing.T) {
 			return locking.RedLock("a", l), locking.RedLock("a", l)
 		},
 	} {
-		for way, try := range map[string]func(lock locking.Locker, ctx context.Context) (*locking.Hold, error){
-			"TryLock": func(lock locking.Locker, ctx context.Context) (*locking.Hold, error) { return lock.TryLock(ctx) },
-			"Wait(0)": func(lock locking.Locker, ctx context.Context) (*locking.Hold, error) {
-				return lock.Lock(ctx, locking.Wait(0))
-			},
-		} {
-			t.Run(name+" "+way, func(t *testing.T) {
-				scripted(t, func(t *testing.T, w *locksim.World) {
-					c := once(w)
-					ctx := c.Actor().Ctx
-					held, wanted := pair(c.Locks)
-					for _, lock := range []locking.Locker{wanted, held} { // the server knows the scripts
-						hold, err := lock.Lock(ctx)
-						ok(t, err)
-						ok(t, hold.Unlock(ctx))
-					}
-					hold, err := held.Lock(ctx)
+		t.Run(name, func(t *testing.T) {
+			scripted(t, func(t *testing.T, w *locksim.World) {
+				c := once(w)
+				ctx := c.Actor().Ctx
+				held, wanted := pair(c.Locks)
+				for _, lock := range []locking.Locker{wanted, held} { // the server knows the scripts
+					hold, err := lock.Lock(ctx)
 					ok(t, err)
-					late := lag(w, "release")
-					unlocked := make(chan error, 1)
-					go func() { unlocked <- hold.Unlock(ctx) }()
-					soon(t, time.Second, "the release is on its way", late.Load)
-					hold, err = try(wanted, ctx)
-					ok(t, err)
-					ok(t, <-unlocked)
 					ok(t, hold.Unlock(ctx))
-				})
+				}
+				hold, err := held.Lock(ctx)
+				ok(t, err)
+				late := lag(w, "release")
+				unlocked := make(chan error, 1)
+				go func() { unlocked <- hold.Unlock(ctx) }()
+				soon(t, time.Second, "the release is on its way", late.Load)
+				hold, err = wanted.Lock(ctx, locking.Wait(time.Second))
+				ok(t, err)
+				ok(t, <-unlocked)
+				ok(t, hold.Unlock(ctx))
 			})
-		}
+		})
 	}
 }

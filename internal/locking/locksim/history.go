@@ -244,7 +244,7 @@ const checkLimit = 20 * time.Second
 func (b *checker) recordFailure(c *call, err error) {
 	if len(c.names) == 1 && errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
 		name := c.names[0]
-		crowded := c.locks[name].crowd || c.locks[name].shared || b.world.weather.Wild || !c.who.Client.calm() || b.misled(c, name)
+		crowded := c.locks[name].crowd || c.locks[name].shared || b.world.weather.Wild || !c.who.Client.calm() || b.misled(c, name) || b.givesBack(c, name)
 		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: crowded}
 		b.entry(name).history.Add(op, c.begin, time.Now())
 	}
@@ -256,6 +256,14 @@ func (b *checker) recordFailure(c *call, err error) {
 func (b *checker) misled(c *call, name string) bool {
 	return time.Since(c.begin) < pollTime && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool {
 		return g.who.Client == c.who.Client && b.forced(g) && (g.ended.IsZero() || c.begin.Before(g.ended.Add(2*b.longest)))
+	})
+}
+
+// givesBack tells whether the owner itself was giving the lock back during a call, in another goroutine. Until the server has heard
+// of that, the lock is busy for everybody, and a TryLock does not wait for its owner's other calls. b.mu is held.
+func (b *checker) givesBack(c *call, name string) bool {
+	return slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool {
+		return g.who == c.who && g.released && !(g.settled && g.confirmed.Before(c.begin))
 	})
 }
 
