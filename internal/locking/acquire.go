@@ -296,7 +296,7 @@ func (l *Locks) listen() {
 }
 
 // woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
-// of a lock. If no caller waits any more, the lock is reserved for nothing, and the reservation is given back.
+// of a lock. If no caller waits any more, the reservation ends by itself: whoever left the line last has told the server, as a rule.
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,11 +310,6 @@ func (l *Locks) woken(payload string) {
 	if st := l.states[payload]; st != nil && len(st.waiters) > 0 {
 		st.called = true
 		st.wakeHeadLocked()
-		return
-	}
-	if queue, ok := mutexQueue(payload); ok {
-		m := lock{locks: l, kind: mutexKind{}, stateKey: payload, queueKey: queue}
-		l.releaseLater(&releaseCall{rows: []releaseRow{{lock: &m, queue: scripts.QueueDecline}}})
 	}
 }
 

@@ -76,12 +76,6 @@ func (a address) key(role string) string { return a.bucket + role + a.tail }
 // clock returns the key of the bucket's last fencing token.
 func (a address) clock() string { return a.bucket + roleClock }
 
-// mutexQueue returns the key of a mutex's queue, for that of its state.
-func mutexQueue(state string) (queue string, ok bool) {
-	bucket, tail, ok := strings.Cut(state, "}:"+roleMutex)
-	return bucket + "}:" + roleMutexQueue + tail, ok
-}
-
 // wakeChannel is where a process listens for its wake-ups. The scripts know the prefix too.
 func wakeChannel(process string) string { return keyPrefix + "wake:" + process }
 

@@ -390,8 +390,8 @@ func TestQueueSkipsTheDead(t *testing.T) {
 	})
 }
 
-// A reservation whose waiters have gone goes to the next process.
-func TestUnwantedReservationIsPassedOn(t *testing.T) {
+// A reservation whose waiters have gone ends soon, and the next process gets the lock.
+func TestUnwantedReservationEndsByItself(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -409,6 +409,7 @@ func TestUnwantedReservationIsPassedOn(t *testing.T) {
 		// As if the release had come just before m's process left.
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
 		w.ok(rdb.HSet(ctx, m.stateKey, "claim", m.locks.process).Err())
+		w.ok(rdb.PExpire(ctx, m.stateKey, policy.Reservation).Err())
 		admitted := make(chan error, 1)
 		go func() {
 			_, err := other.Lock(ctx)
@@ -494,16 +495,16 @@ func TestReservationIsKept(t *testing.T) {
 	})
 }
 
-// A process declines its own reservation, and not that of another process.
-func TestReservationForAnotherIsNotDeclined(t *testing.T) {
+// A process that leaves the queue gives up its own reservation, and not that of another process.
+func TestReservationForAnotherIsKept(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		for process, left := range map[string]int64{"Q": 1, "P": 0} {
 			w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
-			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, policy.ReservationMS, process+":", scripts.QueueDecline).Err())
+			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, policy.ReservationMS, process+":", scripts.QueueLeave).Err())
 			if w.exists(rdb, m.stateKey) != left {
-				w.t.Errorf("%s has declined it: %t", process, left == 1)
+				w.t.Errorf("%s has given it up: %t", process, left == 1)
 			}
 		}
 	})

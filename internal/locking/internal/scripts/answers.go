@@ -33,9 +33,8 @@ const (
 
 // The queue actions of release.lua.
 const (
-	QueueStay    = "n" // leave it alone
-	QueueDecline = "c" // give up what was reserved for this process
-	QueueLeave   = "l" // give that up, and leave the queue
+	QueueStay  = "n" // leave it alone
+	QueueLeave = "l" // leave it, and give up what was reserved for this process
 )
 
 // The sides of a first-come lock.

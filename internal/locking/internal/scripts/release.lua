@@ -5,7 +5,7 @@
 -- ARGV  1 attempt,
 --       2 for how long a free lock is reserved for the process that is woken, in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
---         queue action ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue);
+--         queue action ('n' leave the queue alone, 'l' leave it, and give up a reservation);
 --       then, with a tombstone, its life in ms.
 -- Returns for each lock: 1 done   0 the lock is not the holder's
 --
@@ -22,9 +22,9 @@ for i = 0, math.floor(#KEYS / 2) - 1 do
   result[1 + i] = passes and 1 or 0
   if passes then call('DEL', state) end
 
-  if action ~= 'n' then
+  if action == 'l' then
     local process = process_of(id)
-    if action == 'l' then call('ZREM', queue, process) end
+    call('ZREM', queue, process)
     if call('HGET', state, 'claim') == process then
       call('DEL', state)
       passes = true
