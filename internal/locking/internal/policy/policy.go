@@ -109,14 +109,20 @@ func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 // Pauses that double from the first to the last.
 const (
 	// Reconnect is before the cleaner repeats what failed, and before the subscription connects again.
-	Reconnect, LastReconnect = 10 * time.Millisecond, time.Second
+	Reconnect = 10 * time.Millisecond
+	// LastReconnect is the last of these.
+	LastReconnect = time.Second
 
 	// CleanerAnswer is how long an answer to the cleaner may take. So a connection on which nothing arrives costs those who
 	// wait for the cleaner little, and a slow server gets more time.
-	CleanerAnswer, LastCleanerAnswer = time.Second, 3 * time.Second
+	CleanerAnswer = time.Second
+	// LastCleanerAnswer is the last of these.
+	LastCleanerAnswer = 3 * time.Second
 
 	// Candidate is between the attempts of candidates that have got some nodes of a RedLock and not enough.
-	Candidate, LastCandidate = time.Millisecond, 50 * time.Millisecond
+	Candidate = time.Millisecond
+	// LastCandidate is the last of these.
+	LastCandidate = 50 * time.Millisecond
 )
 
 // Jitter is a random part of a pause, at least half of it, so that of several callers one comes first.
