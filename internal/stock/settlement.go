@@ -100,14 +100,14 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 	return plan
 }
 
-// PlanLines decides settlements of different SKUs, each by plan. If they are lines of an order, and one is refused, they change nothing, but
-// end reservations that have expired.
+// PlanLines decides settlements of different SKUs, each by plan. If they are lines of an order, which have one request each, and one is
+// refused, they change nothing, but end reservations that have expired.
 func PlanLines(lines []Settlement, plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
 	refused := false
 	for _, line := range lines {
 		p := plan(line)
 		plans, results = append(plans, p), append(results, p.Results...)
-		refused = refused || line.Requests[0].InOrder && p.Results[0].Err != nil
+		refused = refused || len(line.Requests) == 1 && line.Requests[0].InOrder && p.Results[0].Err != nil
 	}
 	for i := 0; refused && i < len(plans); i++ {
 		ending, request := lines[i], lines[i].Requests[0]

@@ -165,3 +165,32 @@ func sumParts(parts []Part) (units int64) {
 	}
 	return units
 }
+
+// TestRequestsOfOneSKUAreSettledByThemselves: only lines of an order, which have one request each, stand or fall together.
+func TestRequestsOfOneSKUAreSettledByThemselves(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	there := map[string]Deduction{}
+	for _, id := range []string{"refused", "cancelled"} {
+		there[id] = Deduction{Order: Order{OrderID: id, Quantity: 2}, Quantity: 2, Status: StatusReserved, ExpiresAt: at.Add(time.Hour), InOrder: true, Parts: []Part{{Quantity: 2}}}
+	}
+	plan := func(s Settlement) SettlementPlan { return PlanSettlement(s, there, nil, at, 1) }
+	refused := SettleRequest{OrderID: "refused", Verb: Return, InOrder: true}
+	cancelled := SettleRequest{OrderID: "cancelled", Verb: Cancel, InOrder: true}
+	for _, c := range []struct {
+		what  string
+		lines []Settlement
+		back  int64
+	}{
+		{"requests of one SKU", []Settlement{{SKU: "s", Requests: []SettleRequest{refused, cancelled}}}, 2},
+		{"lines of an order", []Settlement{{SKU: "r", Requests: []SettleRequest{refused}}, {SKU: "s", Requests: []SettleRequest{cancelled}}}, 0},
+	} {
+		plans, results := PlanLines(c.lines, plan)
+		back := int64(0)
+		for _, p := range plans {
+			back += p.Returns.Units()
+		}
+		if CodeOf(results[0].Err) != CodeNotCommitted || back != c.back {
+			t.Errorf("%s: got %v, and %d units back, want %s and %d", c.what, results[0].Err, back, CodeNotCommitted, c.back)
+		}
+	}
+}
