@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/anishathalye/porcupine"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
@@ -143,7 +144,11 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 	for process := range 3 {
 		var nodes []*locking.Locks
 		for node := range 3 {
-			rdb := redis.NewClient(&redis.Options{Addr: addr, DB: node, ContextTimeoutEnabled: process > 0})
+			rdb := redis.NewClient(&redis.Options{
+				Addr: addr, DB: node, ContextTimeoutEnabled: process > 0,
+				// Connections of go-redis that begin at the same time race for this mode, where a server does not know it.
+				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+			})
 			t.Cleanup(func() { _ = rdb.Close() })
 			locks, err := locking.New(rdb, locking.WatchdogLease(time.Second))
 			if err != nil {
