@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"container/list"
 	"context"
 	"crypto/tls"
@@ -95,14 +94,22 @@ func (l *listener) place(inner net.Conn) *conn {
 
 // longest returns the connection to be closed first; nil: the service works for all.
 func (l *listener) longest() *conn {
-	first := l.known.Front()
-	if first == nil || l.strangers.Len() >= l.most/2 {
-		first = cmp.Or(l.strangers.Front(), first)
+	stranger, known := firstOf(&l.strangers), firstOf(&l.known)
+	switch {
+	case stranger == nil:
+		return known
+	case known == nil, l.strangers.Len() >= l.most/2, stranger.since.Before(known.since):
+		return stranger
+	default:
+		return known
 	}
-	if first == nil {
-		return nil
+}
+
+func firstOf(waiting *list.List) *conn {
+	if first := waiting.Front(); first != nil {
+		return first.Value.(*conn)
 	}
-	return first.Value.(*conn)
+	return nil
 }
 
 // Close stops accepting. Connections stay.

@@ -387,3 +387,27 @@ func TestAWriteBesideARequestsEnd(t *testing.T) {
 		t.Errorf("the service seems to work on %d requests", c.requests)
 	}
 }
+
+// TestAStrangerWhoHasWaitedLongerGoesFirst: also while strangers have few of the places.
+func TestAStrangerWhoHasWaitedLongerGoesFirst(t *testing.T) {
+	t.Parallel()
+	l := newListener(listenPlain(t), 10, leastWait)
+	defer l.Close()
+	come := func() *conn {
+		inner, outer := net.Pipe()
+		t.Cleanup(func() { _, _ = inner.Close(), outer.Close() })
+		return l.place(inner)
+	}
+	stranger, known := come(), come()
+	known.admitted.Store(true)
+	known.work()
+	known.pause()
+	if got := l.longest(); got != stranger {
+		t.Errorf("%+v goes first, want the stranger, who came before the other was served", got)
+	}
+	stranger.work()
+	stranger.pause()
+	if got := l.longest(); got != known {
+		t.Errorf("%+v goes first, want the known one, which has waited longer now", got)
+	}
+}
