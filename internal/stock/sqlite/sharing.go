@@ -51,7 +51,9 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
-	s.sharing.Push(w)
+	if !s.sharing.Push(w) {
+		return stock.Unwritten(errors.New("SQLite file is closed"))
+	}
 	select {
 	case <-w.done:
 	case <-ctx.Done():

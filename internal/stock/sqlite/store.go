@@ -133,6 +133,7 @@ func (s *Store) Pool() (p stock.Pool) {
 
 // Close closes the file.
 func (s *Store) Close() error {
+	s.sharing.Close()
 	err := s.reader.Close()
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.Close())
