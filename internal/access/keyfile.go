@@ -76,8 +76,11 @@ func AddKey(file, line string) (err error) {
 	if _, err := parseKeys(file, append(slices.Clip(text), line...)); err != nil {
 		return fmt.Errorf("%w; the file stays as it was", err)
 	}
-	if _, err := f.WriteString(line); err != nil {
-		return errors.Join(fmt.Errorf("API keys: %w", err), f.Truncate(int64(len(text))))
+	if n, err := f.WriteString(line); err != nil {
+		if now, unknown := f.Stat(); unknown == nil && now.Size() == int64(len(text)+n) { // nobody else has added a line
+			err = errors.Join(err, f.Truncate(int64(len(text))))
+		}
+		return fmt.Errorf("API keys: %w", err)
 	}
 	return f.Sync()
 }
