@@ -87,7 +87,7 @@ func (f *form) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// find returns a field that the request may have; nil if it is absent.
+// find returns a field that the request may have, and whether it is there.
 func (f *form) find(name string) (value jsontext.Value, there bool) {
 	for i := range f.fields {
 		if g := &f.fields[i]; g.name == name {

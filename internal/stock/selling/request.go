@@ -54,13 +54,10 @@ func (r *request) replyOutcome(o stock.Outcome) {
 	}
 }
 
-// unstartable returns why a request must not be started: its caller has gone, or its deadline has passed. It only looks at the
-// channel Done: it runs for each request under the queue's mutex, and Err of a caller's context may look at the connection.
+// unstartable returns why a request must not be started: its caller has gone, or its deadline has passed.
 func (r *request) unstartable(now time.Time) error {
-	select {
-	case <-r.ctx.Done():
+	if r.ctx.Err() != nil {
 		return stock.Unavailable(stock.Unwritten(context.Cause(r.ctx)), "wait in the queue")
-	default:
 	}
 	if r.deadline.Before(now) {
 		return overloaded("orders")
