@@ -392,7 +392,7 @@ func TestAWriteBesideARequestsEnd(t *testing.T) {
 func TestAStrangerWhoHasWaitedLongerGoesFirst(t *testing.T) {
 	t.Parallel()
 	l := newListener(listenPlain(t), 10, leastWait)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	come := func() *conn {
 		inner, outer := net.Pipe()
 		t.Cleanup(func() { _, _ = inner.Close(), outer.Close() })
