@@ -153,7 +153,7 @@ func (w *world) restock(s *selling.Service, ref string, units int64) {
 func untilAccepted(t *testing.T, s *selling.Service, o stock.Order) time.Duration {
 	t.Helper()
 	start := time.Now()
-	for {
+	for pace := time.Tick(time.Millisecond); ; <-pace {
 		_, _, err := s.Deduct(t.Context(), sku, o)
 		took := time.Since(start)
 		switch {
