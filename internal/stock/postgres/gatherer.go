@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
@@ -21,6 +22,7 @@ const (
 type gatherer[W, A any] struct {
 	tables.Gatherer[*sharedWrite[W, A]]
 	carry carrier[W, A]
+	began atomic.Pointer[time.Time] // of the shared write that is under way; nil: none is
 }
 
 // newGatherer returns a gatherer. room is as that of a [tables.Gatherer].
@@ -54,6 +56,12 @@ func (w *sharedWrite[W, A]) hasTime() bool {
 	return w.ctx.Err() == nil && (w.deadline.IsZero() || time.Until(w.deadline) > sharedSlack)
 }
 
+// stuck reports whether the writer has been away for so long that no write waits for it any more.
+func (g *gatherer[W, A]) stuck() bool {
+	began := g.began.Load()
+	return began != nil && time.Since(*began) > writerWait
+}
+
 // together carries out a write with others that wait at the same time, and waits for its answer.
 func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (answer A, err error) {
 	until, _ := ctx.Deadline()
@@ -64,7 +72,7 @@ func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write
 		got, failed = a, err
 		close(answered)
 	}}
-	if !w.hasTime() || !g.Push(w) {
+	if !w.hasTime() || g.stuck() || !g.Push(w) {
 		return answer, nil
 	}
 	late := time.NewTimer(writerWait)
@@ -113,7 +121,10 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	}
 	ctx, cancel := stock.WhileAny(ends...)
 	defer cancel()
+	began := time.Now()
+	g.began.Store(&began)
 	answers, err := g.carry(ctx, deadline, writes)
+	g.began.Store(nil)
 	if nothingWritten(err) {
 		answers, err = make([]A, len(timely)), nil
 	}

@@ -161,11 +161,17 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 
 // later has a batch written with others. It reports false if nothing else is under way.
 func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
-	if h.which == tables.ShareNothing || !h.alone.Load() && !h.writing() {
+	if h.which == tables.ShareNothing || h.stuck() || !h.alone.Load() && !h.writing() {
 		return false
 	}
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
+	late := time.AfterFunc(writerWait, func() {
+		if h.Withdraw(w) && w.begin(w) {
+			w.done(taken{}, nil) // then it goes by itself
+		}
+	})
 	w.begin = func(w *sharedWrite[taking, taken]) bool {
+		late.Stop()
 		taken, there := batch.Take()
 		w.write.Batch, w.deadline = taken, taken.Deadline
 		return there

@@ -15,6 +15,7 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
 )
 
 // counter counts the statements of batches.
@@ -562,6 +563,32 @@ func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 	s.wants("a", s.soon(stuck), stock.Accepted)
 	s.wrote(1, 0, 1)
 	s.audit()
+}
+
+// TestAnOrderDoesNotWaitForAWriterThatIsStuck: nobody waits with the batch that it is in.
+func TestAnOrderDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 2)
+	s.slow("1.5")
+	service := selling.NewService(selling.Config{Store: s.store})
+	buy := func(id string) {
+		t.Helper()
+		if _, _, err := service.Deduct(t.Context(), "b", stock.Order{OrderID: id, Quantity: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	buy("o") // then the SKU is known
+	stuck := s.together(one("a", "slow"))[0]
+	s.store.Waits(0)
+	buy("p")
+	s.stays("a", stuck)
+	buy("q") // at once
+	s.stays("a", stuck)
+	s.wants("a", s.soon(stuck), stock.Accepted)
+	s.holds(map[string]int64{"a": 19, "b": 17})
+	if err := service.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSharersRace lets three processes sell many SKUs to the last unit, all through shared writes: with shared order
