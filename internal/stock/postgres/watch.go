@@ -103,14 +103,14 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 	if err := s.pool.writing().Each(asking, func(tables.Row) error { return nil }, "echo", mine); err != nil {
 		return fmt.Errorf("send a notification: %w", err)
 	}
-	for {
+	for asked := time.Now(); ; {
 		switch notification, err := nextNotification(ctx, conn); {
 		case err != nil:
 			return fmt.Errorf("wait for an echo: %w", err)
-		case notification == nil: // a session sends the notifications that it has before it answers a ping
-			return ErrDeaf
-		case notification.Channel == echoes && notification.Payload == mine:
+		case notification != nil && notification.Channel == echoes && notification.Payload == mine:
 			return nil
+		case notification == nil, time.Since(asked) > silence+askTimeout: // it is silent, or hears what others say in another database
+			return ErrDeaf
 		}
 	}
 }
@@ -124,7 +124,11 @@ func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification
 	if notification != nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return notification, err
 	}
-	return nil, ping(ctx, conn)
+	if err := ping(ctx, conn); err != nil {
+		return nil, err
+	}
+	notification, _ = conn.WaitForNotification(quiet) // it is over: only one that came before the answer to the ping
+	return notification, nil
 }
 
 func ping(ctx context.Context, conn *pgx.Conn) error {
