@@ -12,7 +12,7 @@
 //		                 under the guard               └─> none could: merge over all segments
 //
 //	  - The lock ([Config.Lock]) keeps processes out of each other's way: a process that holds it finds the row free. It
-//	    decides nothing. A worker takes it while orders queue, or while other processes are met on the rows. A worker that
+//	    decides nothing. A worker takes it while orders queue, or for each batch if locks are fair. A worker that
 //	    does not get it in time, or cannot reach Redis, writes without it.
 //	  - The write is one transaction of the [stock.Store], relative and conditional. It locks the segment's row, checks the
 //	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path. So a
