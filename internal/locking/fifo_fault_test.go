@@ -438,3 +438,41 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		}
 	})
 }
+
+// The answer that grants the lock is lost, and then there is no connection until the waiter gives up: what it was granted is
+// given back all the same.
+func TestFifoWaiterWithoutAConnectionLeavesNothing(t *testing.T) {
+	everySide(t, virtual, func(w *world, of func(l *Locks) *fifo) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		f, holder := of(l), w.locks().RWMutex(w.name).Writer().fifo
+		if f.wakeKey != holder.wakeKey {
+			holder = of(holder.locks)
+		}
+		h := w.must(holder.Lock(ctx))
+		var waits, down atomic.Bool
+		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
+			if !down.Load() {
+				err := next()
+				if _, token := cmd.(*redis.Cmd).Val().(string); !token {
+					waits.Store(true)
+					return err
+				}
+				down.Store(true)
+			}
+			cmd.SetErr(errLost)
+			return errLost
+		})
+		gone := make(chan error, 1)
+		go func() {
+			_, err := f.Lock(ctx)
+			gone <- err
+		}()
+		w.soon("it waits", waits.Load)
+		w.ok(h.Unlock(ctx))
+		if err := <-gone; !errors.Is(err, errLost) {
+			w.t.Errorf("the waiter got %v", err)
+		}
+		w.ok(w.must(holder.Lock(ctx, Wait(time.Second))).Unlock(ctx))
+	})
+}

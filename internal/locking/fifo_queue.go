@@ -103,6 +103,9 @@ func (f *fifoAsker) ask(missing []*target) *question {
 }
 
 func (f *fifoAsker) unanswered(q *question) {
+	if q.attempt.GiveUp() {
+		return // it never went out, and an earlier one may still have taken the lock
+	}
 	f.locks.cancel(f.acq, q, 0)
 	f.doubtful = false // the cancellation is on its way
 }
