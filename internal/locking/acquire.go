@@ -88,10 +88,12 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 		case actionRetry:
 			continue
 		case actionReenter:
-			if err := l.reenter(acq, run[0]); err != nil {
+			if pause, refusal, err = l.reenter(acq, run[0], waiting != nil); err != nil {
 				return err
 			}
-			continue
+			if refusal == nil {
+				continue
+			}
 		case actionAsk:
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
@@ -198,8 +200,9 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 }
 
 // reenter takes a lock once more that the owner of the call holds. It renews the lock for the new hold, and so learns whether the
-// lock is still the owner's. If not, the caller has lost what it had, and may ask anew.
-func (l *Locks) reenter(acq *acquisition, p *target) error {
+// lock is still the owner's. If not, the caller has lost what it had, and may ask anew. After what may pass it returns the same as
+// askOnce.
+func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Duration, refusal, err error) {
 	g, start, lease := p.reenters, time.Now(), acq.leaseOr(l.lease)
 	ctx, cancel := acq.bounded(start)
 	defer cancel()
@@ -207,6 +210,7 @@ func (l *Locks) reenter(acq *acquisition, p *target) error {
 	call := p.lock.kind.renewal(g, lease)
 	call.Patient = !acq.try
 	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
+	pause = l.passes(acq, err, waits)
 	if err == nil && said == int64(scripts.NotOurs) {
 		l.loseGrant(g)
 	}
@@ -216,10 +220,14 @@ func (l *Locks) reenter(acq *acquisition, p *target) error {
 	if err != nil {
 		trusted = time.Time{}
 	}
-	if !l.joinLocked(acq, p, g, trusted) && !g.gone {
-		return failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)) // or its lease is over
+	if l.joinLocked(acq, p, g, trusted) || g.gone {
+		return 0, nil, nil
 	}
-	return nil
+	err = failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)) // or its lease is over
+	if pause > 0 {
+		return pause, err, nil
+	}
+	return 0, nil, err
 }
 
 // applyAnswer notes what the server has granted, and decides what to do about the rest.

@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // refusals are what a Redis answers to any script while it cannot run it, or runs none.
@@ -205,4 +211,36 @@ func TestRefusalsInTheMiddleOfAScriptCostNoLock(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A refusal ends no wait, also if the caller's owner gets the lock in another goroutine: then the caller asks for a re-entry.
+func TestRefusedReentryEndsNoWait(t *testing.T) {
+	virtual(t, func(w *world) {
+		for name, kind := range exclusiveKinds() {
+			ctx := WithOwner(w.ctx())
+			l, tap := w.tapped()
+			rival := w.must(kind(w.locks(), w.name+name).Lock(w.ctx()))
+			tap.on(scripts.Renew, func(_ redis.Cmder, next func() error) error {
+				tap.on(nil, nil)
+				w.memory.SetError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")
+				defer w.memory.SetError("")
+				return next()
+			})
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() {
+					h, err := kind(l, w.name+name).Lock(ctx)
+					if err != nil {
+						w.t.Errorf("%s: %v", name, err)
+						return
+					}
+					time.Sleep(time.Second)
+					w.unlocks(0, h)
+				})
+			}
+			time.Sleep(policy.Poll / 2)
+			w.ok(rival.Unlock(ctx))
+			both.Wait()
+		}
+	})
 }
