@@ -572,3 +572,30 @@ func TestProcessThatDoesNotListenYetIsWokenAfterItsTurn(t *testing.T) {
 		}
 	})
 }
+
+// Nor does one that the process has lost and got again on the way, for another of its owners, whether that still has it or not.
+func TestHandoffThatTheServerForgotDoesNotArrive(t *testing.T) {
+	virtual(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		w.must(m.Lock(ctx))
+		for _, still := range []bool{true, false} {
+			w.ok(rdb.Del(ctx, m.stateKey).Err())
+			h := w.must(m.TryLock(ctx))
+			if !still {
+				w.ok(h.Unlock(ctx))
+			}
+			acq, err := newAcquisition(ctx, false, nil)
+			w.ok(err)
+			p := &target{lock: &m.lock}
+			p.waiter = &waiter{handed: &grant{lock: &m.lock, owner: acq.owner, joining: 1, duration: time.Minute, begun: time.Now()}}
+			func() {
+				m.locks.mu.Lock()
+				defer m.locks.mu.Unlock()
+				if m.locks.acceptLocked(acq, p) || p.hold != nil {
+					w.t.Errorf("it has arrived, while another owner has it: %t", still)
+				}
+			}()
+		}
+	})
+}

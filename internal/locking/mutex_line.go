@@ -279,12 +279,15 @@ func (l *Locks) successorLocked(h *singleHold, now time.Time) *waiter {
 
 // acceptLocked turns a handoff to the caller into a hold. It reports false if the lock was lost on the way.
 func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
-	g := p.waiter.handed
+	g, st, trusted := p.waiter.handed, l.states[p.lock.stateKey], time.Time{}
 	p.waiter = nil
-	if !l.joinLocked(acq, p, g, g.begun.Add(trust(g.duration))) {
+	if st != nil && st.grant == g { // else the process has got the lock anew since: the server had lost it
+		trusted = g.begun.Add(trust(g.duration))
+	}
+	if !l.joinLocked(acq, p, g, trusted) {
 		return false
 	}
-	l.states[p.lock.stateKey].wakeOwnerLocked(acq.owner, nil)
+	st.wakeOwnerLocked(acq.owner, nil)
 	return true
 }
 
