@@ -79,7 +79,7 @@ const Batch = 250
 // has answered any of them.
 func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
 	answers, err := Bounded(ctx, s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-		return s.pipeline(ctx, calls, false), nil
+		return s.pipeline(ctx, calls), nil
 	})
 	if err != nil {
 		none := &redis.Cmd{}
@@ -92,7 +92,7 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 // pipeline runs many calls in one round trip. The first call of each script brings its text, so a server that does not know
 // it needs no second trip: a renewal may have no time for one. If a script is unknown all the same, as on several nodes while a
 // slot moves, all calls are repeated once, in full: a repetition does no harm. Each call has its own error.
-func (s *Server) pipeline(ctx context.Context, calls []scripts.Call, full bool) []*redis.Cmd {
+func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
 	answers := make([]*redis.Cmd, len(calls))
 	if _, one := s.Client.(*redis.Client); !one && len(calls) == 1 { // over a connection that a lock has been taken over
 		answers[0] = s.Client.Do(ctx, calls[0].InFull()...)
@@ -107,25 +107,26 @@ func (s *Server) pipeline(ctx context.Context, calls []scripts.Call, full bool) 
 		defer func() { _ = conn.Close() }() // it goes back to the pool
 		pipe = conn.Pipeline()
 	}
-	var brought []*scripts.Script
-	for i, c := range calls {
-		command := c.Command
-		if full || s.textOnly.Load() || !slices.Contains(brought, c.Script) {
-			command = c.InFull()
-			brought = append(brought, c.Script)
+	for full := false; ; full = true { // over the same connection: there may be no other
+		var brought []*scripts.Script
+		for i, c := range calls {
+			command := c.Command
+			if full || s.textOnly.Load() || !slices.Contains(brought, c.Script) {
+				command = c.InFull()
+				brought = append(brought, c.Script)
+			}
+			answers[i] = pipe.Do(ctx, command...)
 		}
-		answers[i] = pipe.Do(ctx, command...)
+		_, _ = pipe.Exec(ctx) // every command has its own error
+		unknown := false
+		for _, answer := range answers {
+			unknown = s.wantsText(answer.Err()) || unknown
+			s.NoticeError(answer.Err())
+		}
+		if full || !unknown {
+			return answers
+		}
 	}
-	_, _ = pipe.Exec(ctx) // every command has its own error
-	unknown := false
-	for _, answer := range answers {
-		unknown = s.wantsText(answer.Err()) || unknown
-		s.NoticeError(answer.Err())
-	}
-	if unknown && !full {
-		return s.pipeline(ctx, calls, true)
-	}
-	return answers
 }
 
 // ErrNotReplicated means that too few replicas have confirmed an acquisition in time.

@@ -329,3 +329,27 @@ func TestEachBatchOfOneServer(t *testing.T) {
 		}
 	}
 }
+
+// Calls that are repeated in full need no second connection.
+func TestRunAllOverOneConnection(t *testing.T) {
+	t.Parallel()
+	own, servers := start(t)
+	admin := servers["keeps none"].Client
+	if err := admin.Do(t.Context(), "acl", "setuser", "barred", "on", "nopass", "~*", "+@all", "-evalsha").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{
+		Addr: own.Addr(), Username: "barred", Password: "any", DisableIdentity: true, ReadTimeout: time.Second, PoolSize: 1,
+	})
+	s := server.New(rdb)
+	t.Cleanup(func() {
+		s.Wait()
+		_ = rdb.Close()
+	})
+	answers, _ := s.RunAll(t.Context(), soon(), []scripts.Call{inspect("a"), inspect("b")})
+	for i, answer := range answers {
+		if answer.Err() != nil {
+			t.Errorf("the answer to call %d is %v", i, answer.Err())
+		}
+	}
+}
