@@ -203,15 +203,18 @@ func (acq *acquisition) takeOther(s *step) (*Hold, error) {
 }
 
 // hasten renews what the watchdog may renew too late, because its answer took long: before the call takes other parts, for
-// which it may need the only connection.
+// which it may need the only connection. If the wait may be over before the answer comes, the watchdog does it at once.
 func (acq *acquisition) hasten(taken []*Hold) {
 	for _, h := range singlesOf(taken) {
 		l := h.locks
 		l.mu.Lock()
 		late := h.isLateLocked()
 		l.mu.Unlock()
-		if late && l.enter() == nil {
-			l.renewDue(acq.within(h.remaining()))
+		left := h.remaining()
+		if late && acq.within(left) < left {
+			signal(l.hurry)
+		} else if late && l.enter() == nil {
+			l.renewDue(left)
 			l.calls.Done()
 		}
 	}

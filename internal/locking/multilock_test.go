@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -419,6 +420,34 @@ func TestLostMultiLockExpires(t *testing.T) {
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
 			w.t.Errorf("unlock: got %v, want ErrLost", err)
+		}
+	})
+}
+
+// If the wait of a MultiLock is nearly over when an answer comes from far away, there is no time to renew what it took: the
+// watchdog does so at once.
+func TestMultiLockWithoutTimeToRenewKeepsItsParts(t *testing.T) {
+	virtual(t, func(w *world) {
+		const distance, lease = 200 * time.Millisecond, time.Second
+		ctx := w.ctx()
+		w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // the server knows the script
+		w.memory.distance = distance
+		for phase := range 6 { // of the watchdog
+			l := w.locksOn(w.client(func(o *redis.Options) {
+				dial := o.Dialer
+				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					time.Sleep(distance) // the handshake of TCP
+					return dial(ctx, network, addr)
+				}
+			}), WatchdogLease(lease))
+			time.Sleep(time.Duration(phase) * 50 * time.Millisecond)
+			h := w.must(MultiLock(l.Mutex(w.name)).Lock(ctx, Wait(650*time.Millisecond)))
+			time.Sleep(lease)
+			if cause := context.Cause(h.Context()); cause != nil {
+				w.t.Errorf("phase %d: %v", phase, cause)
+			}
+			_ = h.Unlock(ctx)
+			time.Sleep(lease)
 		}
 	})
 }
