@@ -127,10 +127,12 @@ func (s *eventStream) send(subscription *events.Subscription) error {
 
 func (s *eventStream) write(text []byte) error {
 	s.limit()
-	if _, err := s.context.Response().Write(text); err != nil {
-		return err
+	_, err := s.context.Response().Write(text)
+	if err == nil {
+		err = s.controller.Flush()
 	}
-	return s.controller.Flush()
+	_ = s.controller.SetWriteDeadline(time.Time{}) // over HTTP/2 it ends a quiet stream, too
+	return err
 }
 
 // limit sets the deadline of the next write.

@@ -317,3 +317,23 @@ func TestStreamEndsWell(t *testing.T) {
 		t.Errorf("a new listener: %d", stream.status)
 	}
 }
+
+// TestAQuietStreamStaysOpenOverHTTP2: there the limit of a write ends the whole stream when its time comes, also while nothing is written.
+func TestAQuietStreamStaysOpenOverHTTP2(t *testing.T) {
+	t.Parallel()
+	s := openStand(t, 0, 0)
+	s.server.Close()
+	s.server = httptest.NewUnstartedServer(s.server.Config.Handler)
+	s.server.EnableHTTP2, s.server.Config.WriteTimeout = true, serverLimit
+	s.server.StartTLS()
+	s.client = s.server.Client()
+	next := s.pull(s.listen(""))
+	select {
+	case <-time.After(3 * time.Second): // by then the limit of its last write has passed
+	case <-t.Context().Done():
+	}
+	s.hub.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: "a", At: noon})
+	if f := next(); f.Type != "sold_out" {
+		t.Errorf("got %+v", f)
+	}
+}
