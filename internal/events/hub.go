@@ -109,6 +109,9 @@ func (h *Hub) Subscribe(caller Caller, sku string) (*Subscription, error) {
 	case caller.ID != "" && own >= mostOfCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	}
+	if h.relay == nil && len(h.subscriptions) == 0 {
+		clear(h.changes) // they may hold no longer: without a listener nothing was published
+	}
 	s.ended, s.end = context.WithCancel(context.Background())
 	h.subscriptions[s] = struct{}{}
 	h.listeners.Store(int64(len(h.subscriptions)))

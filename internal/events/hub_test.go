@@ -128,6 +128,7 @@ func TestSoldOutIsSentOnceForEachChange(t *testing.T) {
 		number[process] = b.Next
 		h.deliver(b)
 	}
+	subscribe(t, h, "b")    // somebody listens: all is published
 	from("p", soldOut("a")) // before there is a listener, which reads that
 	s := subscribe(t, h, "a")
 	from("p", soldOut("a"))
@@ -339,4 +340,23 @@ func BenchmarkPublish(b *testing.B) {
 			p.add(e)
 		}
 	})
+}
+
+// TestWhatNobodyHeardIsNotKnown: without a listener a process that is alone publishes nothing. What an earlier listener has heard may
+// hold no longer.
+func TestWhatNobodyHeardIsNotKnown(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	heard := func(e stock.Event) {
+		t.Helper()
+		s := subscribe(t, h, "a")
+		h.Publish(e)
+		if told := listenUntil(t, s, func(all []Delivery) bool { return len(all) > 0 }); told[0].Kind != e.Kind {
+			t.Errorf("got %+v, want %s", told, e.Kind)
+		}
+		s.Close()
+	}
+	heard(soldOut("a"))
+	h.Publish(back("a")) // while nobody listens
+	heard(soldOut("a"))
 }
