@@ -15,7 +15,7 @@ const (
 	heartbeatEvery = 5 * time.Second
 	silence        = 3 * heartbeatEvery // we receive our own heartbeats too: without any message for that long we are not connected
 	connectAgain   = 250 * time.Millisecond
-	maxWaiting     = 16 // batches while Redis is slow; newer ones are lost
+	maxWaiting     = 16 // batches while Redis is slow; older ones are lost
 )
 
 // relay carries batches from this process to the others and from them, over a channel of Redis pub/sub. Redis may be slow
@@ -58,11 +58,19 @@ func (r *relay) close(ctx context.Context) {
 
 func (r *relay) failing() bool { return r.receiving.failing.Load() || r.sending.failing.Load() }
 
-// send queues a batch for the other processes.
+// send queues a batch for the other processes. If too many wait the oldest is lost: by the later ones the others notice that. One
+// goroutine at a time calls it.
 func (r *relay) send(b batch) {
-	select {
-	case r.waiting <- b:
-	default: // it is lost
+	for {
+		select {
+		case r.waiting <- b:
+			return
+		default:
+		}
+		select {
+		case <-r.waiting:
+		default:
+		}
 	}
 }
 

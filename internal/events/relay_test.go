@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/servertest"
+	"inventory/internal/stock"
 )
 
 // connected waits until hubs receive each other's batches.
@@ -167,5 +168,22 @@ func TestRedisIsNotNeeded(t *testing.T) {
 				t.Errorf("closed after %s with %v", time.Since(start), err)
 			}
 		})
+	}
+}
+
+// TestTheLastBatchIsKept: when more wait than there is room for, older ones are lost. Nobody would notice that the last one is missing.
+func TestTheLastBatchIsKept(t *testing.T) {
+	t.Parallel()
+	r := &relay{waiting: make(chan batch, maxWaiting)}
+	for n := range uint64(maxWaiting + 3) {
+		r.send(newBatch("p", n+1, []stock.Event{sold("a", 1)}, 0))
+	}
+	close(r.waiting)
+	var last batch
+	for b := range r.waiting {
+		last = b
+	}
+	if last.First != maxWaiting+3 {
+		t.Errorf("the last batch begins with event %d, want %d", last.First, maxWaiting+3)
 	}
 }
