@@ -43,6 +43,8 @@ func TestClaimsAreReadToTheLetter(t *testing.T) {
 		"Exp after exp":            {header, fmt.Sprintf(`{"sub":"ann","aud":"inventory","iss":"login","exp":%d,"Exp":%d}`, past, soon), jwt.ErrTokenExpired, ""},
 		"exp twice":                {header, fmt.Sprintf(`{"sub":"ann","aud":"inventory","iss":"login","exp":%d,"exp":%d}`, past, soon), errToken, ""},
 		"exp with a fraction":      {header, fmt.Sprintf(`{"sub":"ann","aud":"inventory","iss":"login","exp":%d.5}`, soon), nil, "ann"},
+		"nbf beyond all clocks":    {header, `{"sub":"ann","nbf":1e19,` + rest, errToken, ""},
+		"exp beyond all clocks":    {header, `{"sub":"ann","aud":"inventory","iss":"login","exp":1e300}`, errToken, ""},
 		"exp beyond all numbers":   {header, `{"sub":"ann","aud":"inventory","iss":"login","exp":1e400}`, errToken, ""},
 		"exp that is null":         {header, `{"sub":"ann","aud":"inventory","iss":"login","exp":null}`, jwt.ErrTokenRequiredClaimMissing, ""},
 		"nbf that is an object":    {header, `{"sub":"ann","nbf":{},` + rest, errToken, ""},

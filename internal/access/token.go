@@ -161,7 +161,17 @@ func reason(err error) error {
 // token could mean one thing to a proxy and another to us, and two subjects could be one buyer.
 type tokenClaims struct{ jwt.RegisteredClaims }
 
-// UnmarshalJSON reads the claims.
+const endOfTime = 1 << 50 // seconds, beyond what any clock shows
+
+// UnmarshalJSON reads the claims. It refuses times that no clock shows: the library may take one of the far future for one long ago.
 func (c *tokenClaims) UnmarshalJSON(text []byte) error {
-	return json.Unmarshal(text, &c.RegisteredClaims)
+	if err := json.Unmarshal(text, &c.RegisteredClaims); err != nil {
+		return err
+	}
+	for _, at := range []*jwt.NumericDate{c.ExpiresAt, c.NotBefore, c.IssuedAt} {
+		if at != nil && (at.Unix() < -endOfTime || at.Unix() > endOfTime) {
+			return errToken
+		}
+	}
+	return nil
 }
