@@ -390,14 +390,13 @@ var isoFormat = regexp.MustCompile(`^P(?:([0-9]+)D)?(?:T((?:[0-9]+H)?(?:[0-9]+M)
 
 // reservation reads a duration without a sign as Go writes it, or as ISO 8601 does, such as "P1DT2H" or "PT15M".
 func reservation(text string) (d time.Duration, ok bool) {
-	days := 0
+	days, short := 0, utf8.RuneCountInString(text) <= maxDuration
 	if iso := isoFormat.FindStringSubmatch(text); iso != nil {
 		days, _ = strconv.Atoi(iso[1]) // of too many digits the largest number, of none 0
 		text = cmp.Or(strings.ToLower(iso[2]), "0s")
 	}
 	d, err := time.ParseDuration(text)
 	d += time.Duration(min(days, 31)) * 24 * time.Hour // which is beyond the largest
-	short := utf8.RuneCountInString(text) <= maxDuration
 	return d, err == nil && short && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
 }
 

@@ -112,7 +112,7 @@ func TestDurationsInEachSpelling(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`"P"`, `"PT"`, `"P1M"`, `"P1Y"`, `"P1W"`, `"PT5MS"`, `"PT1M1H"`, `"PT1.5H"`, `"PT1H1H"`, `"pt15m"`, `"-PT15M"`, `"P31D"`, `"PT0.0000001S"`,
+		`"P"`, `"PT"`, `"P1M"`, `"P1Y"`, `"P1W"`, `"PT5MS"`, `"PT1M1H"`, `"PT1.5H"`, `"PT1H1H"`, `"pt15m"`, `"-PT15M"`, `"P31D"`, `"P0000000000000000000000000000001D"`, `"PT0.0000001S"`,
 		`"PT99999999999999999999H"`, `"P99999D"`, `0`, `-1`, `2592001`, `1.5`, `1e3`, `"900"`, `null`, `true`, `99999999999999999999`,
 	} {
 		_, err := readForm([]byte(`{"reserve_for":`+text+`}`), reserveFor)
