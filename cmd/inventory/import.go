@@ -85,7 +85,11 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 	shown.Finish()
 	same, created := statuses[http.StatusOK], statuses[http.StatusCreated]
 	differ, wrong := statuses[http.StatusConflict], statuses[http.StatusBadRequest]
-	s.Printf("%s: %d %s, %d as they were, %d different\n", cli.Count(created+same+differ, "SKU"), created, state, same, differ)
+	if c.DryRun { // it has compared nothing
+		s.Printf("%s: %d %s, %d there already\n", cli.Count(created+same, "SKU"), created, state, same)
+	} else {
+		s.Printf("%s: %d %s, %d as they were, %d different\n", cli.Count(created+same+differ, "SKU"), created, state, same, differ)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -160,12 +164,13 @@ func parseSKU(columns, cells []string) (row skuRow, err error) {
 	members := make(map[string]any)
 	for i, column := range columns {
 		cell := strings.TrimSpace(cells[i])
-		number, notNumber := strconv.ParseInt(cell, 10, 64)
+		number, _ := strconv.ParseInt(cell, 10, 64)
+		isNumber := cell == strconv.FormatInt(number, 10) // not 0020 or +5, which JSON does not have either
 		switch {
 		case column == "sku":
 			row.sku = cell
 		case cell == "":
-		case notNumber == nil && column != "name":
+		case isNumber && column != "name":
 			members[column] = number
 		default:
 			members[column] = cell

@@ -34,11 +34,11 @@ func TestImport(t *testing.T) {
 		"\"Lamp, \"\"gro\u00df\"\"\",lamp,10,900,2999-01-02T03:04:05+01:00,3\r\n"+
 		"007,bulb,20,,,\r\n"+
 		",cord,0,PT1H,,\r\n")
-	imports(0, "lamp: to create\nbulb: to create\ncord: to create\n3 SKUs: 3 to create, 0 as they were, 0 different\n", admin, file, "--dry-run")
+	imports(0, "lamp: to create\nbulb: to create\ncord: to create\n3 SKUs: 3 to create, 0 there already\n", admin, file, "--dry-run")
 	imports(statusFailed, "0 SKUs: 0 created, 0 as they were, 0 different\n", buyer, file)
 	imports(0, "lamp: created\nbulb: created\ncord: created\n3 SKUs: 3 created, 0 as they were, 0 different\n", admin, file)
 	imports(0, "3 SKUs: 0 created, 3 as they were, 0 different\n", admin, file)
-	imports(0, "3 SKUs: 0 to create, 3 as they were, 0 different\n", admin, file, "--dry-run")
+	imports(0, "3 SKUs: 0 to create, 3 there already\n", admin, file, "--dry-run")
 
 	other := csvFile(t, "sku,stock,segments,name,max_quantity\nlamp,11,10,,5\nbulb,20,12,007,\nplug,1,,,\n")
 	const differ = "row 2, SKU \"lamp\": SKU \"lamp\" exists with other properties\n" +
@@ -92,17 +92,18 @@ func TestARowThatIsWrongIsNamed(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url", sqliteFile(t), "--lock", "none")
 	r := invoke(t, "import", "--url", p.url, "--file", csvFile(t, "sku,stock,segments,sale_ends_at,name\n"+
-		"a,1,,,\nb,,,,\nc/d,1,,,\ne,-1,,,\nf,\"1,000\",,,\ng,1e3,,,\nh,1,2000,,\ni,1,,tomorrow,\na,2,,,\nj,1,,,J\n"))
+		"a,1,,,\nb,,,,\nc/d,1,,,\ne,-1,,,\nf,\"1,000\",,,\ng,1e3,,,\nh,1,2000,,\ni,1,,tomorrow,\na,2,,,\nj,1,,,J\nl,0020,,,\nm,+5,,,\n"))
 	for _, want := range []string{
 		"a: created\n", `row 3, SKU "b": stock is required`, `row 4, SKU "c/d": sku must be 1 to 64`, `row 5, SKU "e": stock must be 0 to`,
 		`row 6, SKU "f": stock must be a whole number`, `row 7, SKU "g": stock must be a whole number`, `row 8, SKU "h": segments must be 1 to 1024`,
 		`row 9, SKU "i": sale_ends_at must be a time`, `row 10, SKU "a": SKU "a" exists with other properties`, "j: created\n",
+		`row 12, SKU "l": stock must be a whole number`, `row 13, SKU "m": stock must be a whole number`,
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("lacks %s", want)
 		}
 	}
-	if r.code != statusUsage || !strings.Contains(r.err, "7 rows wrong, and not imported") {
+	if r.code != statusUsage || !strings.Contains(r.err, "9 rows wrong, and not imported") {
 		t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
 	}
 	r = invoke(t, "import", "--url", p.url, "--file", csvFile(t, "sku,stock,colour\nk,1,red\n"))
