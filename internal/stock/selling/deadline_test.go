@@ -90,3 +90,33 @@ func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
 		})
 	}
 }
+
+// crowded is a store that writes one batch in nearly the time that its orders have.
+type crowded struct{ endless }
+
+func (s crowded) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	time.Sleep(selling.DefaultAnswerWithin - 10*time.Millisecond)
+	return s.endless.Deduct(ctx, b)
+}
+
+// TestWhoHasWaitedTooLongIsTooMany: an order that has waited in the queue until there is no time for a write is told that too many
+// wait, as if all of its time were over. The database has failed nobody.
+func TestWhoHasWaitedTooLongIsTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := selling.NewService(selling.Config{Store: crowded{}})
+		var buyers sync.WaitGroup
+		for n, want := range []stock.Code{"", stock.CodeOverloaded} {
+			buyers.Go(func() {
+				_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint(n), Quantity: 1})
+				if stock.CodeOf(err) != want {
+					t.Errorf("order %d: got %v, want %q", n, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		buyers.Wait()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

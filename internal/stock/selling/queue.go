@@ -61,12 +61,12 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// pop removes up to limit requests, the longest waiting first. It refuses a request whose caller has gone or whose deadline has
-// passed. A second request of an order id waits for the next batch, and so does, with oneEach, a buyer's second request.
+// pop removes up to limit requests, the longest waiting first. It refuses a request whose caller has gone, or which has too little time
+// left for a write. A second request of an order id waits for the next batch, and so does, with oneEach, a buyer's second request.
 func (q *queue) pop(limit int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now, oneEach := time.Now(), q.oneEach.Load()
+	soon, oneEach := time.Now().Add(leastTime), q.oneEach.Load()
 	batch, kept := make([]*request, 0, min(limit, len(q.waiting))), q.waiting[:0]
 	ids, buyers := q.ids, make(map[string]bool)
 	defer clear(ids)
@@ -79,7 +79,7 @@ func (q *queue) pop(limit int) []*request {
 		if q.buyers[buyer]--; q.buyers[buyer] == 0 {
 			delete(q.buyers, buyer)
 		}
-		if err := r.unstartable(now); err != nil {
+		if err := r.unstartable(soon); err != nil {
 			r.refuse(err)
 			continue
 		}

@@ -54,12 +54,12 @@ func (r *request) replyOutcome(o stock.Outcome) {
 	}
 }
 
-// unstartable returns why a request must not be started: its caller has gone, or its deadline has passed.
-func (r *request) unstartable(now time.Time) error {
+// unstartable returns why a request must not be started: its caller has gone, or its deadline comes before an instant.
+func (r *request) unstartable(soon time.Time) error {
 	if r.ctx.Err() != nil {
 		return stock.Unavailable(stock.Unwritten(context.Cause(r.ctx)), "wait in the queue")
 	}
-	if r.deadline.Before(now) {
+	if r.deadline.Before(soon) {
 		return overloaded("orders")
 	}
 	return nil
