@@ -147,11 +147,12 @@ func (w *worker) writeSettlement(ctx context.Context, requests []*request) error
 		SKU: w.sku, Deadline: firstDeadline(requests), At: s.at(),
 		Requests: stock.Column(requests, func(r *request) stock.SettleRequest { return r.settle }),
 	})
-	units := int64(0)
-	for _, result := range results {
+	units, maybe := int64(0), err != nil
+	for i, result := range results {
 		units += result.Returned
+		maybe = maybe || result.Err == nil && requests[i].settle.MayReturn()
 	}
-	s.cameBack(w.sku, units, err)
+	s.cameBack(w.sku, units, maybe)
 	if err != nil {
 		return err
 	}
@@ -162,10 +163,11 @@ func (w *worker) writeSettlement(ctx context.Context, requests []*request) error
 	return nil
 }
 
-// cameBack tells of units that have come back, or may have: also after an error. It is called before a request is answered: the next
-// order of a caller finds the units. A commit that finds an expired reservation gives its units back, too.
-func (s *Service) cameBack(sku string, units int64, err error) {
-	if err != nil || units > 0 {
+// cameBack tells of units that have come back, or may have: also after an error, and if another process has just given them back. It is
+// called before a request is answered: the next order of a caller finds the units. A commit that finds an expired reservation gives its
+// units back, too.
+func (s *Service) cameBack(sku string, units int64, maybe bool) {
+	if maybe || units > 0 {
 		s.onRestock(sku)
 	}
 	if units > 0 {
@@ -280,11 +282,11 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]s
 		o.SKUs = stock.Column(results, func(r stock.Settled) string { return r.Deduction.SKU })
 	}
 	for i, sku := range o.SKUs {
-		units := int64(0)
+		units, maybe := int64(0), err != nil
 		if err == nil {
-			units = results[i].Returned
+			units, maybe = results[i].Returned, results[i].Err == nil && o.Request.MayReturn()
 		}
-		s.cameBack(sku, units, err)
+		s.cameBack(sku, units, maybe)
 	}
 	if len(o.SKUs) > 0 {
 		s.noteGuard(o.SKUs[0], err)

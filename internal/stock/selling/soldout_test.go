@@ -2,6 +2,7 @@ package selling_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -415,4 +416,51 @@ func TestLookFromBeforeASale(t *testing.T) {
 			<-pace
 		}
 	})
+}
+
+// TestACancelThatWasCarriedOutElsewhere ends what this process remembers, as its own does: the next order of its caller finds the
+// units, also before the notification of the other process comes.
+func TestACancelThatWasCarriedOutElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reserve, cancel func(w *world, s *selling.Service) error
+	}{
+		"deduction": {
+			func(w *world, s *selling.Service) error {
+				_, _, err := s.Deduct(w.Context(), sku, stock.Order{OrderID: "o", Quantity: 1, ReserveFor: time.Hour})
+				return err
+			},
+			func(w *world, s *selling.Service) error {
+				_, err := s.Settle(w.Context(), sku, stock.SettleRequest{Verb: stock.Cancel, OrderID: "o"}, false)
+				return err
+			},
+		},
+		"whole order": {
+			func(w *world, s *selling.Service) error {
+				order := stock.MultiOrder{OrderID: "o", ReserveFor: time.Hour, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
+				_, _, err := s.Order(w.Context(), order)
+				return err
+			},
+			func(w *world, s *selling.Service) error {
+				_, err := s.SettleOrder(w.Context(), stock.SettleRequest{Verb: stock.Cancel, OrderID: "o"}, false)
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := embedded(t)
+			other, store := w.start(nil), &meter{Store: w.store, deaf: true}
+			s := w.startOn(store, nil)
+			w.create(other, 1, 1)
+			if err := c.reserve(w, other); err != nil {
+				t.Fatal(err)
+			}
+			store.remembered(t, s)
+			if err := errors.Join(c.cancel(w, other), c.cancel(w, s)); err != nil {
+				t.Fatal(err)
+			}
+			w.mustTake(s, stock.Order{OrderID: "next", Quantity: 1})
+		})
+	}
 }
