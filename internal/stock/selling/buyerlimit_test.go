@@ -2,8 +2,10 @@ package selling_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inventory/internal/stock"
@@ -69,4 +71,50 @@ func TestAFailedSweepCostsItsBuyerAlone(t *testing.T) {
 	if err := s.Close(ended); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sharedStale is a store in which each shared order finds its buyer at the limit with reservations that have expired, and that does
+// not manage to give them back.
+type sharedStale struct{ stale }
+
+func (sharedStale) Share(_ string, batch stock.SharedBatch) bool {
+	go func() {
+		if taken, there := batch.Take(); there {
+			batch.Written(stock.BatchResult{Stale: true, Outcomes: []stock.Outcome{{Kind: stock.Limited}}[:len(taken.Orders)]}, true, nil)
+		}
+	}()
+	return true
+}
+
+func (sharedStale) Expire(ctx context.Context, _ string, _ time.Time) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// TestASharedOrderWaitsForExpiredUnitsInItsTime: no longer than until its deadline, as an order that shares no write.
+func TestASharedOrderWaitsForExpiredUnitsInItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		close(gate)
+		s := selling.NewService(selling.Config{Store: sharedStale{stale{entered: make(chan struct{}, 1), gate: gate}}})
+		buy := func(id string) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, _, err := s.Deduct(ctx, sku, stock.Order{OrderID: id, BuyerID: "b", Quantity: 1})
+			return err
+		}
+		if err := buy("first"); err != nil { // by itself: the terms are not known
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := buy("shared"); !errors.Is(err, stock.ErrUnwritten) {
+			t.Errorf("got %v, want %v", err, stock.ErrUnwritten)
+		}
+		if took := time.Since(start); took > selling.DefaultAnswerWithin {
+			t.Errorf("answered after %v, want %v", took, selling.DefaultAnswerWithin)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Close(ended)
+	})
 }

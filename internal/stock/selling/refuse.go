@@ -139,8 +139,10 @@ func (w *worker) isSoldOut() bool {
 const mostExpiries = 3
 
 // expireFor gives expired units back, so that requests that wait for them may be tried again. If that fails, it refuses them itself:
-// other requests of the batch have their answers, so the batch must not be repeated.
+// other requests of the batch have their answers, so the batch must not be repeated. A shared batch has a context without an end.
 func (w *worker) expireFor(ctx context.Context, waiting []*request) bool {
+	ctx, cancel := context.WithDeadline(ctx, lastDeadline(waiting))
+	defer cancel()
 	w.expiries++
 	w.levels = nil
 	err := w.service.expire(ctx, w.sku)
