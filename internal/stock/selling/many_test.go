@@ -55,7 +55,7 @@ func TestManyOrdersSellOutExactly(t *testing.T) {
 	})
 }
 
-// Expired reservations are ended before an answer shows them, all those of one request together.
+// Expired reservations are ended before an answer shows them.
 func TestManyOrdersMeetExpiredReservations(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
