@@ -223,8 +223,7 @@ func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Dur
 	if l.joinLocked(acq, p, g, trusted) || g.gone {
 		return 0, nil, nil
 	}
-	err = failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)) // or its lease is over
-	if pause > 0 {
+	if err = failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)); pause > 0 { // or its lease is over
 		return pause, err, nil
 	}
 	return 0, nil, err

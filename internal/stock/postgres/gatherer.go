@@ -121,8 +121,7 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	}
 	ctx, cancel := stock.WhileAny(ends...)
 	defer cancel()
-	began := time.Now()
-	g.began.Store(&began)
+	g.began.Store(new(time.Now()))
 	answers, err := g.carry(ctx, deadline, writes)
 	g.began.Store(nil)
 	if nothingWritten(err) {

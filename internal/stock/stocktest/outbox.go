@@ -138,20 +138,23 @@ func (k *outboxKit) wantIDs(after string, want ...string) {
 	k.equal(fmt.Sprintf("behind %q", after), got, want)
 }
 
-// testOutboxHasEveryText: each text that a deduction keeps of its order is in the change, in a field of the same name.
+// testOutboxHasEveryText: each text that a deduction keeps of its order is in every change, in a field of the same name.
 func testOutboxHasEveryText(k *outboxKit) {
 	k.turn(true)
 	o := filledOrder(k.T, "o")
 	k.deduct(0, stock.Fence{}, o)
-	change, order := reflect.ValueOf(k.read("", 1, 1)[0]), reflect.ValueOf(&o).Elem()
-	for _, text := range stock.KeptTexts() {
-		for i := range order.NumField() {
-			if order.Field(i).Addr().Interface() != any(text.Of(&o)) {
-				continue
-			}
-			name := order.Type().Field(i).Name
-			if field := change.FieldByName(name); !field.IsValid() || field.String() != text.Get(o) {
-				k.Errorf("field %s of the change: got %v, want %q", name, field, text.Get(o))
+	k.must(`UPDATE deductions SET status = 'cancelled'`)
+	order := reflect.ValueOf(&o).Elem()
+	for _, change := range k.read("", 2, 2) {
+		for _, text := range stock.KeptTexts() {
+			for i := range order.NumField() {
+				if order.Field(i).Addr().Interface() != any(text.Of(&o)) {
+					continue
+				}
+				name := order.Type().Field(i).Name
+				if field := reflect.ValueOf(change).FieldByName(name); !field.IsValid() || field.String() != text.Get(o) {
+					k.Errorf("field %s of the change to %s: got %v, want %q", name, change.Status, field, text.Get(o))
+				}
 			}
 		}
 	}
