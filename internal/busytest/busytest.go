@@ -1,0 +1,90 @@
+// Package busytest has what a test needs to pass on a machine of any speed, however busy it is.
+//
+// The rules for such a test, which rules_test.go checks where it can:
+//
+//   - It compares no real time with an upper bound. A duration that is the subject of a test is measured in virtual time
+//     (testing/synctest), by counting the calls that must not happen, or beside a control in the same test.
+//   - It waits with [Soon] or [Receive], which name what did not happen.
+//   - It gives the service deadlines of [Patience], unless a deadline is its subject.
+//   - It shares no buffer with something that runs: [Log] has a mutex.
+package busytest
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for something that has to happen. It bounds no behaviour: it ends a test that would
+// otherwise hang until the time of its package is over.
+const Patience = 2 * time.Minute
+
+// Soon waits until is returns true, and fails the test if that does not happen within Patience. It says what did not
+// happen: "the lock is free", for example. It may be called in virtual time.
+func Soon(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	pause := 100 * time.Microsecond
+	for end := time.Now().Add(Patience); !is(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			t.Fatalf("after %s this has not happened: %s", Patience, what)
+		}
+		pause = min(2*pause, 20*time.Millisecond)
+	}
+}
+
+// Receive returns the next value from a channel, or the zero value of a closed channel. It fails the test if none arrives
+// within Patience, and says what did not arrive.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	over := time.NewTimer(Patience)
+	defer over.Stop()
+	select {
+	case got := <-from:
+		return got
+	case <-over.C:
+		t.Fatalf("after %s this has not arrived: %s", Patience, what)
+		panic("unreachable")
+	}
+}
+
+// Context returns a context that ends after Patience, or with the test.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Slow leaves a test out of the inner loop (go test -short): it takes long, or a whole service of its own.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: left out with -short")
+	}
+}
+
+// Log is a text to which a running service or program writes while a test reads it. Its zero value is empty.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write appends p.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns everything that was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Logger returns a logger that writes lines of key=value pairs, of level info and above, to the log.
+func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
