@@ -20,12 +20,8 @@ BESIDE := -p $(shell expr $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)
 CHECKS_MODULE := deploy/checks
 
 # The inner loop is that of the service, within a process. Most of what the lab, the program and the classroom test are whole
-# runs of it, on servers of their own.
+# runs of it, on servers of their own. With -short, slow tests leave themselves out (busytest.Slow).
 SHORT    ?= $(filter-out %/servertest %/classroom %/citus,$(shell $(GO) list ./internal/...))
-
-# What the inner loop leaves out: attackers beside honest callers, failovers, poolers, thousands of waiters, servers that stand
-# still, sales of thousands of SKUs, databases that are killed, copied, set up otherwise, or take no writes.
-SLOW := LocksFollow|NobodyLocks|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$|ActiveSKUsAreCheap|KilledDatabase|TakesNoWrites|InEveryMode$$|DoNotMatter$$|APoolerOf|ThroughAPooler|ACutConnection|EncodingsOf|ALateOrder|TestACopy|RestoresABackup|OwnAuthority$$|CertificatesAreReadAgain|OfAClusterIs|AReplicaGives|WhetherLocksWork|StartTogether|KindOfLockSells|LoggedOnceAndItsEnd|BesideAWriter|OutlastASlowScript|RandomSales|UnheardRestock|AnUnusualOrder
 
 # Garbage is collected as often as the service does it. That saves a sixth of the time of the compiler and the linker, and a
 # tenth of that of the tests.
@@ -63,6 +59,9 @@ APITIME    ?= 10m
 # How long chaos is played.
 CHAOSTIME  ?= 20m
 
+# How many seconds tests are run in random order.
+SHUFFLETIME ?= 600
+
 .PHONY: help
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,16 +91,37 @@ dist: ## Build the program for each of PLATFORMS into dist/, with checksums
 servers: ## Find or install Redis and PostgreSQL
 	@scripts/install-servers
 
-# What vet says, make check tells.
+# What vet says, make check tells. The time-out ends a test that hangs; it says nothing about how long tests may take.
+TEST := $(GO) test $(RACE) -vet=off -timeout 30m
+
 .PHONY: test
 test: servers ## Run all tests under the race detector
-	$(GO) test $(BESIDE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
-	cd $(CHECKS_MODULE) && $(GO) test $(RACE) -vet=off ./...
+	$(TEST) $(BESIDE) $(PACKAGES)
+
+# A newcomer's machine compiles everything and has other work. So do the machines of most CI.
+.PHONY: test-busy
+test-busy: servers ## Run all tests from an empty build cache beside eight spinning processes and one that writes to the disk
+	@cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; GOCACHE=$$cache scripts/busy 8 $(MAKE) test
+
+# In random order of packages and tests. A failure prints the seed for -shuffle.
+.PHONY: test-shuffled
+test-shuffled: servers ## Run each package's tests once more, in random order, beside four spinning processes, for SHUFFLETIME seconds
+	@scripts/busy 4 $(MAKE) test-shuffled-alone
+
+.PHONY: test-shuffled-alone
+test-shuffled-alone:
+	@end=$$((SECONDS + $(SHUFFLETIME))); packages=($$($(GO) list ./... | shuf)); tested=0; \
+	for package in "$${packages[@]}"; do \
+		((SECONDS < end)) || break; \
+		$(TEST) -count 1 -shuffle on "$$package"; \
+		tested=$$((tested + 1)); \
+	done; \
+	echo "tested in random order: $$tested of $${#packages[@]} packages"
 
 # Many of them wait for the database or for a time: more run beside each other than there are processors.
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in under a minute
-	$(GO) test -ldflags=-w -vet=off -short -timeout 3m -p 4 -parallel 6 -skip '$(SLOW)' $(SHORT)
+	$(GO) test -ldflags=-w -vet=off -short -timeout 10m -p 4 -parallel 6 $(SHORT)
 
 # Apart from make test: they need the extension of Citus, which nothing here installs.
 .PHONY: test-citus
@@ -156,7 +176,7 @@ test-clients: ## Check out with the TypeScript client of docs/CLIENTS.md
 	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestClients$$' ./internal/api
 
 .PHONY: check
-check: check-format check-lint check-replays check-builds check-modules check-generated check-compose ## Hold the code against the house rules
+check: check-format check-lint check-replays check-builds check-modules check-generated check-deploy check-compose ## Hold the code against the house rules
 
 .PHONY: check-format
 check-format:
@@ -205,6 +225,11 @@ check-generated:
 				{ echo "out of date, run make generate: $$file"; exit 1; }; \
 		done < <(cd "$$folder" && find . -name '*.gen.go')
 
+# A module of its own, with the modules of Kubernetes, docker-compose and Prometheus: they take long to compile.
+.PHONY: check-deploy
+check-deploy: servers
+	cd $(CHECKS_MODULE) && $(GO) test -vet=off ./...
+
 # Only where docker-compose is: the service runs without it.
 .PHONY: check-compose
 check-compose:
@@ -223,6 +248,10 @@ format: ## Format all Go files
 .PHONY: generate
 generate: ## Generate the code
 	$(GO) generate ./...
+
+.PHONY: list-helpers
+list-helpers: ## Write the list of helpers of each package's tests
+	$(GO) test -count 1 -run '^TestHelpersAreListed$$' ./internal/busytest -write
 
 .PHONY: bench
 bench: servers ## Run the benchmarks and print their statistics

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/internal/busytest"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
 )
@@ -35,7 +35,7 @@ func (m *measured) with(t *testing.T, args ...string) outcome {
 		Chaos measured `cmd:""`
 	}
 	grammar.Chaos = *m
-	var out, errs bytes.Buffer
+	var out, errs busytest.Log
 	code := cli.Run(t.Context(), append([]string{"chaos"}, args...), cli.Streams{Out: &out, Err: &errs}, &grammar, options()...)
 	m.runs = grammar.Chaos.runs
 	return outcome{code, out.String(), errs.String()}

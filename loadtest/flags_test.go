@@ -97,7 +97,7 @@ func TestKeysAreMarked(t *testing.T) {
 // TestWhatIsWrongIsToldInOneLine gives each scenario flags that cannot work, and addresses where nobody answers.
 func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
 	t.Parallel()
-	nobody, orders := freeAddress(t), writeFile(t, handMade)
+	orders := writeFile(t, handMade)
 	stranger := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(stranger.Close) // after the parallel tests below
 	service, postgres := "--url=http://me:secret@"+nobody, "--database-url=postgres://me:secret@"+nobody+"/db?sslmode=disable"

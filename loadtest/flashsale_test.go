@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/report"
 )
 
@@ -71,22 +73,33 @@ func sell(t *testing.T, more ...string) report.Document {
 	return d
 }
 
-// TestFlashSale sells 200 units to some 600 orders on servers of its own, and tells what each process spent.
+// keptUp reports whether the requests were sent when they were due. On a busy machine they are not, as the report has to say.
+func keptUp(d report.Document) bool {
+	return !slices.ContainsFunc(d.Warnings, func(warning string) bool { return strings.HasPrefix(warning, "round ") })
+}
+
+// TestFlashSale sells 200 units to some 600 orders on servers of its own, and tells what each process spent. Orders that a busy
+// machine drops buy nothing.
 func TestFlashSale(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	d := sell(t, "--private-servers", "--seed=7")
-	became := requests(d)
-	if units := figure(d, "sold"); became["accepted"] != 200 || units != 200 {
+	became, units := requests(d), figure(d, "sold")
+	if became["accepted"] != units || units > 200 || units < 200 && keptUp(d) {
 		t.Errorf("accepted %v orders, and sold %v units; want 200", became["accepted"], units)
 	}
 	for _, outcome := range []string{"sale closed", "sold out", "replayed"} {
-		if became[outcome] == 0 {
+		if became[outcome] == 0 && keptUp(d) {
 			t.Errorf("got %v, want some %s", became, outcome)
 		}
 	}
 	wantPlots(t, d, "throughput", "latency-over-time", "cpu")
-	if d.Seed != 7 || !strings.HasPrefix(d.Summary[0], "Sold 200 of 200 units; sold out ") {
-		t.Errorf("seed %d, summary %q", d.Seed, d.Summary)
+	sold := fmt.Sprintf("Sold %v of 200 units; ", units)
+	if units == 200 {
+		sold += "sold out "
+	}
+	if d.Seed != 7 || !strings.HasPrefix(d.Summary[0], sold) {
+		t.Errorf("seed %d, summary %q, want %q", d.Seed, d.Summary, sold)
 	}
 	for _, process := range []string{"generator", "service", "Redis", "PostgreSQL"} {
 		// The kernel counts in steps of 10 ms, which is more than Redis needs for so few orders.
@@ -96,14 +109,15 @@ func TestFlashSale(t *testing.T) {
 	}
 }
 
-// TestASeedIsSoldOnceUnderItsLimit has buyers that want too much of a running service, and sells again.
+// TestASeedIsSoldOnceUnderItsLimit has six buyers that want too much of a running service, and sells again.
 func TestASeedIsSoldOnceUnderItsLimit(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	url, databaseURL := startService(t)
-	args := []string{"--url", url, "--database-url", databaseURL, "--seed=3", "--quantity=1-5", "--per-buyer-limit=5", "--buyers=60", "--arrivals=even"}
+	args := []string{"--url", url, "--database-url", databaseURL, "--seed=3", "--quantity=1-5", "--per-buyer-limit=5", "--buyers=6", "--arrivals=even"}
 	d := sell(t, args...)
-	if became := requests(d); became["buyer limit"] == 0 || became["accepted"] == 0 || figure(d, "sold") > 200 {
-		t.Errorf("got %v, and %v units sold; want some at the limit of a buyer, some accepted, and at most 200 units", became, figure(d, "sold"))
+	if became := requests(d); became["buyer limit"] == 0 || became["accepted"] == 0 || figure(d, "sold") > 6*5 {
+		t.Errorf("got %v, and %v units sold; want some at the limit of a buyer, some accepted, and at most 30 units", became, figure(d, "sold"))
 	}
 	again := runWith(t.Context(), smallSale(args...)...)
 	again.err = again.err[strings.Index(again.err, "\n")+1:] // after the line that says what begins
@@ -133,6 +147,7 @@ func wantPlots(t *testing.T, d report.Document, names ...string) {
 
 // TestARefusedKeyIsAnError uses a service that accepts no orders.
 func TestARefusedKeyIsAnError(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	_, databaseURL := startService(t)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/target"
@@ -57,8 +55,7 @@ func runTests(m *testing.M) int {
 	// What closes idle connections sleeps, and a pool whose server is down checks once a second whether it has been closed.
 	cleaning := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
 	forgetting := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner")
-	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := goleak.Find(dialling, cleaning, forgetting); err != nil && code == 0 {
+	if err := busytest.Leaks(cleaning, forgetting); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -72,33 +69,9 @@ type outcome struct {
 }
 
 func runWith(ctx context.Context, args ...string) outcome {
-	var out bytes.Buffer
-	var errs shared
+	var out, errs busytest.Log // the service logs while the lab does
 	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
 	return outcome{code, out.String(), errs.String()}
-}
-
-// shared is where the service logs while the lab does.
-type shared struct {
-	onWrite func() // nil: nothing
-
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shared) Write(text []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.onWrite != nil {
-		s.onWrite()
-	}
-	return s.text.Write(text)
-}
-
-func (s *shared) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 // wantOneLine demands a failure in one line that contains says.
@@ -121,16 +94,8 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// freeAddress is an address without a listener.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
+// nobody is an address without a listener: no server gets the port by chance.
+const nobody = "127.0.0.1:1"
 
 func TestHelpTellsEveryDefault(t *testing.T) {
 	t.Parallel()

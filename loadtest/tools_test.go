@@ -12,12 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/servers"
 )
@@ -94,7 +94,8 @@ func openShop(t *testing.T) *shop {
 	})
 	s := &shop{databaseURL: private.DatabaseURL}
 	service, err := app.Start(t.Context(), app.Config{
-		DatabaseURL: s.databaseURL, RedisURL: private.RedisURL, Access: access.Config{KeysFile: s.issueKeys(t)}, DrainTimeout: 10 * time.Second,
+		DatabaseURL: s.databaseURL, RedisURL: private.RedisURL, Access: access.Config{KeysFile: s.issueKeys(t)},
+		AnswerWithin: busytest.Patience, DrainTimeout: busytest.Patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +123,10 @@ func (s *shop) issueKeys(t *testing.T) (file string) {
 	return file
 }
 
-// toolLimit bounds a run of a tool.
-const toolLimit = time.Minute
-
 // k6 sells with settings, and wants k6 to end with an exit status.
 func (s *shop) k6(t *testing.T, status int, settings ...string) (c counts) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
-	defer cancel()
+	ctx := busytest.Context(t)
 	file := filepath.Join(t.TempDir(), "counts.json")
 	// Without its own server, whose port may be taken, and without reporting to its makers that it runs.
 	command := exec.CommandContext(ctx, tool(t, "k6"), "run", "--quiet", "--no-color", "--address=", "--no-usage-report", "k6/flash-sale.js")

@@ -18,7 +18,7 @@ func TestTheLedgerGoesDownAndUp(t *testing.T) {
 	} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			l := ledger{T: t, open: open}
+			l := ledger{t: t, open: open}
 			l.up()
 			db, err := sql.Open(driver, map[string]string{"pgx": url, "sqlite": file}[driver])
 			if err != nil {
@@ -49,36 +49,36 @@ func TestTheLedgerGoesDownAndUp(t *testing.T) {
 
 // ledger is the ledger of a database.
 type ledger struct {
-	*testing.T
+	t    *testing.T
 	open func() (*migrations.Migrator, error)
 	db   *sql.DB
 	at   string // an instant
 }
 
 func (l ledger) migrator() *migrations.Migrator {
-	l.Helper()
+	l.t.Helper()
 	m, err := l.open()
 	if err != nil {
-		l.Fatal(err)
+		l.t.Fatal(err)
 	}
 	return m
 }
 
 func (l ledger) up() {
-	l.Helper()
+	l.t.Helper()
 	m := l.migrator()
-	if err := m.Up(l.Context()); err != nil {
-		l.Error(err)
+	if err := m.Up(l.t.Context()); err != nil {
+		l.t.Error(err)
 	}
 	if err := m.Close(); err != nil {
-		l.Error(err)
+		l.t.Error(err)
 	}
 }
 
 func (l ledger) do(statement string) {
-	l.Helper()
-	if _, err := l.db.ExecContext(l.Context(), statement); err != nil {
-		l.Fatalf("%s: %v", statement, err)
+	l.t.Helper()
+	if _, err := l.db.ExecContext(l.t.Context(), statement); err != nil {
+		l.t.Fatalf("%s: %v", statement, err)
 	}
 }
 
@@ -90,20 +90,20 @@ func (l ledger) row(ref, kind, quantity, segments string) string {
 
 // refuses tries rows that no schema allows.
 func (l ledger) refuses() {
-	l.Helper()
+	l.t.Helper()
 	for _, wrong := range []string{
 		l.row("5", "sale", "1", "NULL"), l.row("5", "adjust", "0", "NULL"), l.row("5", "resegment", "1", "3"), l.row("5", "terms", "1", "NULL"),
 	} {
-		if _, err := l.db.ExecContext(l.Context(), wrong); err == nil {
-			l.Errorf("it took %s", wrong)
+		if _, err := l.db.ExecContext(l.t.Context(), wrong); err == nil {
+			l.t.Errorf("it took %s", wrong)
 		}
 	}
 }
 
 func (l ledger) has(want int) {
-	l.Helper()
+	l.t.Helper()
 	var rows int
-	if err := l.db.QueryRowContext(l.Context(), "SELECT count(*) FROM movements WHERE sku_id = 'a'").Scan(&rows); err != nil || rows != want {
-		l.Errorf("%d rows, %v; want %d", rows, err, want)
+	if err := l.db.QueryRowContext(l.t.Context(), "SELECT count(*) FROM movements WHERE sku_id = 'a'").Scan(&rows); err != nil || rows != want {
+		l.t.Errorf("%d rows, %v; want %d", rows, err, want)
 	}
 }

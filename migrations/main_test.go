@@ -7,8 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 )
 
@@ -24,7 +23,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), busytest.Leaks()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -9,6 +9,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"inventory/internal/busytest"
 	"inventory/migrations"
 )
 
@@ -51,6 +52,7 @@ func down(t *testing.T, file string, version int) {
 
 // TestUpFinishesWhatAKilledProcessBegan marks each version, and that of an empty database, as begun and not finished.
 func TestUpFinishesWhatAKilledProcessBegan(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	falling := filepath.Join(t.TempDir(), "inventory.db")
 	up(t, falling)

@@ -19,35 +19,35 @@ var firstStatements embed.FS
 
 // older is a program of the first version, as the database sees it.
 type older struct {
-	*testing.T
+	t    *testing.T
 	conn *pgx.Conn
 }
 
 func (o older) text(name string) string {
-	o.Helper()
+	o.t.Helper()
 	text, err := firstStatements.ReadFile("testdata/first/" + name + ".sql")
 	if err != nil {
-		o.Fatal(err)
+		o.t.Fatal(err)
 	}
 	return string(text)
 }
 
 // do runs a statement and compares its rows with want; nil takes any answer.
 func (o older) do(name string, want []string, args ...any) {
-	o.Helper()
-	rows, err := o.conn.Query(o.Context(), o.text(name), args...)
+	o.t.Helper()
+	rows, err := o.conn.Query(o.t.Context(), o.text(name), args...)
 	if err != nil {
-		o.Fatalf("%s: %v", name, err)
+		o.t.Fatalf("%s: %v", name, err)
 	}
 	got, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (string, error) {
 		values, err := row.Values()
 		return strings.TrimSuffix(fmt.Sprintln(values...), "\n"), err
 	})
 	if err != nil {
-		o.Fatalf("%s: %v", name, err)
+		o.t.Fatalf("%s: %v", name, err)
 	}
 	if want != nil && !slices.Equal(got, want) {
-		o.Errorf("%s answers %q, want %q", name, got, want)
+		o.t.Errorf("%s answers %q, want %q", name, got, want)
 	}
 }
 

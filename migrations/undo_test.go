@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
@@ -17,7 +20,7 @@ import (
 
 // undoable is a database whose steps are undone.
 type undoable struct {
-	*testing.T
+	t        *testing.T
 	migrator func() (*migrations.Migrator, error)
 	store    func() (stock.Store, error)
 	outbox   func(stock.Store) stock.Outbox
@@ -26,6 +29,7 @@ type undoable struct {
 // TestEveryStepGoesDownAndUp undoes the newest step, the two newest, and so on, each time after another day of a shop. After going
 // up again every unit is where it was, what was reserved ends, and what was sold is sold on.
 func TestEveryStepGoesDownAndUp(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	// Undoing these changes no row that stays. They are undone with the step before them, for a round takes a second.
 	plain := []string{"outbox_written_off", "lines", "lines_without_key", "kept", "reserved", "max_reserve", "buyers_room", "order_lines", "ledger_order", "expiry", "terms"}
@@ -38,7 +42,7 @@ func TestEveryStepGoesDownAndUp(t *testing.T) {
 			if slices.Contains(plain, step.Name) {
 				continue
 			}
-			u.Run("down to "+step.Name, func(t *testing.T) { u.in(t).round(len(steps)-i, step) })
+			u.t.Run("down to "+step.Name, func(t *testing.T) { u.in(t).round(len(steps)-i, step) })
 		}
 		u.refusesToLose("deductions")
 	})
@@ -49,8 +53,8 @@ func TestStockIsNotDropped(t *testing.T) {
 	onBoth(t, func(u undoable) {
 		u.up()
 		u.with(func(store stock.Store) {
-			if _, err := store.CreateSKU(u.Context(), stock.NewSKU{SKU: "new", Stock: 5, Segments: 2}, dayAt); err != nil {
-				u.Fatal(err)
+			if _, err := store.CreateSKU(u.t.Context(), stock.NewSKU{SKU: "new", Stock: 5, Segments: 2}, dayAt); err != nil {
+				u.t.Fatal(err)
 			}
 		})
 		u.refusesToLose("stock_segments")
@@ -64,7 +68,7 @@ func onBoth(t *testing.T, test func(undoable)) {
 	for name, u := range map[string]undoable{
 		"postgres": {
 			migrator: func() (*migrations.Migrator, error) { return migrations.OpenPostgres(url) },
-			store:    func() (stock.Store, error) { return postgres.Open(t.Context(), url, 2) },
+			store:    func() (stock.Store, error) { return postgres.Open(t.Context(), url, 2, patient) },
 			outbox:   func(s stock.Store) stock.Outbox { return s.(*postgres.Store).Outbox() },
 		},
 		"sqlite": {
@@ -80,60 +84,65 @@ func onBoth(t *testing.T, test func(undoable)) {
 	}
 }
 
+// patient gives connections more time than a service does.
+func patient(c *pgxpool.Config) {
+	c.ConnConfig.ConnectTimeout, c.PingTimeout = busytest.Patience, busytest.Patience
+}
+
 func (u undoable) in(t *testing.T) undoable {
-	u.T = t
+	u.t = t
 	return u
 }
 
 // up brings the database up to date, and returns its steps.
 func (u undoable) up() []migrations.Step {
-	u.Helper()
+	u.t.Helper()
 	m := u.open()
-	if err := m.Up(u.Context()); err != nil {
-		u.Fatal(err)
+	if err := m.Up(u.t.Context()); err != nil {
+		u.t.Fatal(err)
 	}
-	status, err := m.Status(u.Context())
+	status, err := m.Status(u.t.Context())
 	if err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	if err := m.Close(); err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	return status.Steps
 }
 
 func (u undoable) open() *migrations.Migrator {
-	u.Helper()
+	u.t.Helper()
 	m, err := u.migrator()
 	if err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	return m
 }
 
 // refusesToLose: the step that made a table which is not empty is not undone, and all is as it was after the one above it.
 func (u undoable) refusesToLose(table string) {
-	u.Helper()
+	u.t.Helper()
 	m := u.open()
 	for {
-		if err := m.Down(u.Context()); err != nil {
+		if err := m.Down(u.t.Context()); err != nil {
 			if want := "there are " + strings.TrimPrefix(table, "stock_"); !strings.Contains(err.Error(), want) {
-				u.Errorf("%v, want %q", err, want)
+				u.t.Errorf("%v, want %q", err, want)
 			}
 			break
 		}
 	}
-	status, err := m.Status(u.Context())
+	status, err := m.Status(u.t.Context())
 	if err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	for i, step := range status.Steps {
 		if step.Name == table && (!step.Applied || status.Steps[i+1].Applied) {
-			u.Errorf("undone to %+v", status.Steps)
+			u.t.Errorf("undone to %+v", status.Steps)
 		}
 	}
 	if err := m.Close(); err != nil {
-		u.Error(err)
+		u.t.Error(err)
 	}
 	u.up()
 	u.with(func(store stock.Store) { u.balances(store) })
@@ -141,14 +150,14 @@ func (u undoable) refusesToLose(table string) {
 
 // with runs work on the store.
 func (u undoable) with(work func(stock.Store)) {
-	u.Helper()
+	u.t.Helper()
 	store, err := u.store()
 	if err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	defer func() {
 		if err := store.Close(); err != nil {
-			u.Error(err)
+			u.t.Error(err)
 		}
 	}()
 	work(store)
@@ -156,33 +165,33 @@ func (u undoable) with(work func(stock.Store)) {
 
 // round plays a day, undoes the steps down to the named one, and makes them again.
 func (u undoable) round(n int, step migrations.Step) {
-	u.Helper()
+	u.t.Helper()
 	var before map[string]stock.Balance
 	u.with(func(store stock.Store) {
-		if err := u.outbox(store).On(u.Context()); err != nil { // undoing it turns it off
-			u.Fatal(err)
+		if err := u.outbox(store).On(u.t.Context()); err != nil { // undoing it turns it off
+			u.t.Fatal(err)
 		}
-		day{u.T, store, n}.play()
+		day{u.t, store, n}.play()
 		before = u.balances(store)
 	})
-	undo(u.T, u.open(), step.Name)
+	undo(u.t, u.open(), step.Name)
 	u.up()
 	u.with(func(store stock.Store) {
 		after := u.balances(store)
 		for sku, b := range before {
 			if got := after[sku]; got.Available != b.Available {
-				u.Errorf("%s has %d units, and had %d", sku, got.Available, b.Available)
+				u.t.Errorf("%s has %d units, and had %d", sku, got.Available, b.Available)
 			}
 		}
 		u.countsAsTheAudit(store, after)
-		d := day{u.T, store, n}
+		d := day{u.t, store, n}
 		for _, sku := range []string{"plain", "limited"} {
 			if id := fmt.Sprint("again ", n); !d.buys(d.sku(sku), id) {
-				u.Errorf("%s is not sold any more", d.sku(sku))
+				u.t.Errorf("%s is not sold any more", d.sku(sku))
 			}
 		}
 		if d.buys(d.sku("gone"), "again") && step.Version > 6 { // the terms, which tell when a sale ends
-			u.Errorf("%s is sold again", d.sku("gone"))
+			u.t.Errorf("%s is sold again", d.sku("gone"))
 		}
 		u.expireAll(store, slices.Sorted(maps.Keys(before)))
 	})
@@ -190,15 +199,15 @@ func (u undoable) round(n int, step migrations.Step) {
 
 // balances audits, and returns the balance of each SKU.
 func (u undoable) balances(store stock.Store) map[string]stock.Balance {
-	u.Helper()
-	audit, err := store.Audit(u.Context(), "")
+	u.t.Helper()
+	audit, err := store.Audit(u.t.Context(), "")
 	if err != nil {
-		u.Fatal(err)
+		u.t.Fatal(err)
 	}
 	all := make(map[string]stock.Balance)
 	for _, b := range audit.SKUs {
 		if all[b.SKU] = b; !b.OK() {
-			u.Errorf("audit: %+v", b)
+			u.t.Errorf("audit: %+v", b)
 		}
 	}
 	return all
@@ -206,26 +215,26 @@ func (u undoable) balances(store stock.Store) map[string]stock.Balance {
 
 // countsAsTheAudit holds what a SKU's page tells to what the rows are.
 func (u undoable) countsAsTheAudit(store stock.Store, balances map[string]stock.Balance) {
-	u.Helper()
+	u.t.Helper()
 	for sku, b := range balances {
-		status, err := store.Status(u.Context(), sku, dayAt)
+		status, err := store.Status(u.t.Context(), sku, dayAt)
 		if err != nil || status.Available != b.Available || status.Reserved != b.Reserved || status.Committed != b.Committed {
-			u.Errorf("%s tells %+v, %v; the audit %+v", sku, status, err, b)
+			u.t.Errorf("%s tells %+v, %v; the audit %+v", sku, status, err, b)
 		}
 	}
 }
 
 // expireAll ends all that is reserved: nothing may be reserved for ever.
 func (u undoable) expireAll(store stock.Store, skus []string) {
-	u.Helper()
+	u.t.Helper()
 	for _, sku := range skus {
-		if _, err := store.Expire(u.Context(), sku, dayAt.Add(100*24*time.Hour)); err != nil {
-			u.Fatal(err)
+		if _, err := store.Expire(u.t.Context(), sku, dayAt.Add(100*24*time.Hour)); err != nil {
+			u.t.Fatal(err)
 		}
 	}
 	for sku, b := range u.balances(store) {
 		if b.Reserved > 0 {
-			u.Errorf("%s has %d units reserved for ever", sku, b.Reserved)
+			u.t.Errorf("%s has %d units reserved for ever", sku, b.Reserved)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"inventory/internal/busytest"
 )
 
 // newKey makes a key with the command, and adds it to a file.
@@ -94,15 +95,15 @@ func TestDemoShowsItsKey(t *testing.T) {
 
 // status reads a SKU that does not exist.
 func (p *process) status(key string) int {
-	p.Helper()
-	request, err := http.NewRequestWithContext(p.Context(), http.MethodGet, p.url+"/v1/skus/none", nil)
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/skus/none", nil)
 	if err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 	response.Body.Close()
 	return response.StatusCode
@@ -123,11 +124,7 @@ func TestHangupReadsKeysAgain(t *testing.T) {
 	if err := p.command.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for p.status(second) != 404 {
-		if t.Context().Err() != nil {
-			t.Fatal("the new key was never let in")
-		}
-	}
+	busytest.Soon(t, "the new key is let in", func() bool { return p.status(second) == 404 })
 	if got := p.status(first); got != 401 {
 		t.Errorf("the key that was taken out is answered %d", got)
 	}
@@ -141,21 +138,7 @@ func TestHangupDoesNotEndAStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keys")
 	newKey(t, file, "shop", "buyer")
-	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	p := launch(t, "--database-url", "postgres://postgres@"+silent.Addr().String()+"/silent", "--api-keys", file)
-	conn, err := silent.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := p.command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.end(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit status %d: %s", code, p.log.String())
-	}
+	interrupted(t, func(address string) []string {
+		return []string{"--database-url", "postgres://postgres@" + address + "/silent", "--api-keys", file}
+	}, syscall.SIGHUP, syscall.SIGTERM)
 }

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/busytest"
 )
 
 // sold returns the URL of a database in which one SKU is sold, once its service has stopped.
@@ -15,7 +20,31 @@ func sold(t *testing.T, url string) string {
 	return url
 }
 
+// left waits until PostgreSQL has ended the sessions in databases. A copy waits for that too, but not for long.
+func left(t *testing.T, urls ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), postgresServer.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, at := range urls {
+		parsed, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busytest.Soon(t, "nobody is connected to "+at, func() (free bool) {
+			const sessions = `SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend')`
+			if err := conn.QueryRow(t.Context(), sessions, strings.TrimPrefix(parsed.Path, "/")).Scan(&free); err != nil {
+				t.Fatal(err)
+			}
+			return free
+		})
+	}
+}
+
 func TestCopy(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for name, urls := range map[string][2]string{
 		"to postgres": {sqliteFile(t), database(t)},
@@ -26,6 +55,7 @@ func TestCopy(t *testing.T) {
 			from, to := sold(t, urls[0]), urls[1]
 			copies := func(args ...string) result {
 				t.Helper()
+				left(t, from, to)
 				return invoke(t, append([]string{"migrate", "copy", "--from", from, "--to", to}, args...)...)
 			}
 			for _, step := range []struct {
@@ -52,6 +82,7 @@ func TestCopy(t *testing.T) {
 }
 
 func TestCopyThatCannotBe(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	file, server := sold(t, sqliteFile(t)), database(t)
 	cannotBe(t, []string{"migrate", "copy"}, []failure{
@@ -81,25 +112,31 @@ func TestCopyThatCannotBe(t *testing.T) {
 	p.end(syscall.SIGTERM)
 
 	// What has no SKU may still have rows, and what has another schema is left alone.
+	refuses := func(says string) {
+		t.Helper()
+		left(t, server)
+		copies(file, server, says)
+	}
 	execute(t, server, `INSERT INTO orders (order_id, created_at) VALUES ('o', now())`)
-	copies(file, server, "is not empty: its table orders has 1 rows")
+	refuses("is not empty: its table orders has 1 rows")
 	execute(t, server, `DELETE FROM orders`)
 	for _, step := range [][2]string{{"on", "the outbox is on"}, {"off", ""}} {
 		if r := invoke(t, "outbox", step[0], "--database-url", server); r.code != 0 {
 			t.Fatal(r.err)
 		}
 		if step[1] != "" {
-			copies(file, server, step[1])
+			refuses(step[1])
 		}
 	}
 	execute(t, server, `ALTER TABLE buyers ADD COLUMN colour text`)
-	copies(file, server, `copy buyers: it has the columns`)
+	refuses(`copy buyers: it has the columns`)
 	execute(t, server, `UPDATE schema_migrations SET version = 9999`)
-	copies(file, server, "newer program")
+	refuses("newer program")
 }
 
 // TestCopyTellsWhatTheAuditsSay: a target that does not add up as its source does, and a source that does not add up itself.
 func TestCopyTellsWhatTheAuditsSay(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	file, one, other := sold(t, sqliteFile(t)), database(t), database(t)
 	if r := invoke(t, "migrate", "up", "--database-url", one); r.code != 0 {
@@ -107,6 +144,7 @@ func TestCopyTellsWhatTheAuditsSay(t *testing.T) {
 	}
 	execute(t, one, `CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.available = NEW.available + 1; RETURN NEW; END'`)
 	execute(t, one, `CREATE TRIGGER more BEFORE INSERT ON stock_segments FOR EACH ROW EXECUTE FUNCTION more()`)
+	left(t, one)
 	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", one), "the audits of the two databases differ", "do not sell from PostgreSQL")
 	change(t, file, `UPDATE stock_segments SET available = available + 1`)
 	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", other), "the audits of both databases are the same, and the audit found differences")

@@ -9,11 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"inventory/internal/busytest"
 )
 
 // TestDocumentedCommandsWork runs the commands of README.md and docs/API.md in their order, and compares the answers with
 // those in the documents.
 func TestDocumentedCommandsWork(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Fatal("curl is missing, which the documents use: scripts/install-servers finds or installs it")
@@ -51,6 +54,7 @@ func TestDocumentedCommandsWork(t *testing.T) {
 // TestReadmeBeginsWithTheDemo runs the first command of README.md, with fewer buyers, and compares the form of its output with the
 // document.
 func TestReadmeBeginsWithTheDemo(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	text := document(t, filepath.Join("..", "..", "README.md"))
 	if _, shown, found := strings.Cut(text, "go run ./cmd/inventory demo "); !found || !strings.Contains(shown[:strings.Index(shown, "```")], "make test") {
@@ -58,7 +62,7 @@ func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(text, "The demo ends with\n\n```\n")
 	shown, _, found := strings.Cut(rest, "```")
-	r := spawn(t, "demo", "--stock", "1000", "--buyers", "2000")
+	r := spawn(t, "demo", "--stock", "200", "--buyers", "400", "--concurrency", fewBuyers)
 	if !found || r.code != 0 {
 		t.Fatalf("exit status %d, %s", r.code, r.err)
 	}
@@ -72,6 +76,7 @@ func TestReadmeBeginsWithTheDemo(t *testing.T) {
 // TestEveningBeginsAsItExplains runs the demos of docs/EVENING.md, the first with fewer buyers, and holds their outcome against the
 // explanation: nothing is oversold, and orders larger than a segment are sold by merges.
 func TestEveningBeginsAsItExplains(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	demos := regexp.MustCompile(`(?m)^go run ./cmd/inventory (demo.*)$`).FindAllStringSubmatch(document(t, filepath.Join("..", "..", "docs", "EVENING.md")), -1)
 	if len(demos) != 5 || demos[4][1] != "demo --watch" {
@@ -80,7 +85,7 @@ func TestEveningBeginsAsItExplains(t *testing.T) {
 	for i, demo := range demos[:4] {
 		args := append(strings.Fields(demo[1]), "--json")
 		if i < 3 {
-			args = append(args, "--stock", "500", "--buyers", "1000")
+			args = append(args, "--stock", "200", "--buyers", "400", "--concurrency", fewBuyers)
 		}
 		sold := new(sale)
 		if r := spawn(t, args...); r.code != 0 || json.Unmarshal([]byte(r.out), sold) != nil {

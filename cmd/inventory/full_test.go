@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/internal/busytest"
 	"inventory/internal/cli"
 )
 
@@ -30,7 +31,7 @@ func TestAFullOutputIsToldOnce(t *testing.T) {
 		"audit --json" + of, "prune --before 2026-01-31T00:00:00Z" + of, "outbox on" + of, "outbox status" + of, "outbox status --json" + of,
 		"demo --stock 1 --buyers 1", "demo --json --stock 1 --buyers 1",
 	} {
-		var errs strings.Builder
+		var errs busytest.Log
 		code := run(t.Context(), strings.Fields(command), cli.Streams{Out: full{}, Err: &errs})
 		r := result{code, "", errs.String()}
 		oneLine(t, r, errFull.Error())

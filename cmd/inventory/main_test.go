@@ -1,19 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/internal/cli"
 	"inventory/internal/servertest"
 )
@@ -55,9 +54,7 @@ func runTests(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	// A pool whose server is down checks once a second whether it has been closed.
-	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	err = errors.Join(redisServer.Stop(), postgresServer.Stop(), goleak.Find(dialling))
+	err = errors.Join(redisServer.Stop(), postgresServer.Stop(), busytest.Leaks())
 	if err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -80,23 +77,41 @@ func invoke(t *testing.T, args ...string) result {
 // invokeIn is invoke until a context ends.
 func invokeIn(ctx context.Context, t *testing.T, args ...string) result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
-	return result{code, out.String(), errs.String()}
+	return inTime(t, args, func() result {
+		var out, errs busytest.Log
+		code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
+		return result{code, out.String(), errs.String()}
+	})
 }
+
+// inTime calls a command again while a server has not answered it in time: a command waits for its servers for two seconds at most,
+// and does nothing if they do not answer. Its exit status says that the call may work another time.
+func inTime(t *testing.T, args []string, call func() result) (r result) {
+	t.Helper()
+	busytest.Soon(t, fmt.Sprintf("the servers of %q have answered in time", args), func() bool {
+		r = call()
+		return r.code != statusFailed || !late.MatchString(r.err)
+	})
+	return r
+}
+
+// late is what the program says about a server that has not answered in time.
+var late = regexp.MustCompile(`(?m)^inventory: .*(deadline exceeded|i/o timeout|lock timeout)`)
 
 // spawn runs the program as its own process.
 func spawn(t *testing.T, args ...string) result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	command := program(t, args...)
-	command.Stdout, command.Stderr = &out, &errs
-	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return result{command.ProcessState.ExitCode(), out.String(), errs.String()}
+	return inTime(t, args, func() result {
+		var out, errs busytest.Log
+		command := program(t, args...)
+		command.Stdout, command.Stderr = &out, &errs
+		err := command.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return result{command.ProcessState.ExitCode(), out.String(), errs.String()}
+	})
 }
 
 // database returns the URL of a new PostgreSQL database.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"inventory/internal/api/client"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -42,14 +42,13 @@ func TestOutbox(t *testing.T) {
 				}
 				return r.out
 			}
-			read := func(n int, args ...string) []stock.Change {
+			read := func(n int, args ...string) (changes []stock.Change) {
 				t.Helper()
-				for {
-					// Transactions of parallel tests delay the changes.
-					if changes := changesIn(t, outbox(append([]string{"read", "--json"}, args...)...)); len(changes) >= n {
-						return changes
-					}
-				}
+				busytest.Soon(t, "the outbox shows the changes, which transactions of parallel tests delay", func() bool {
+					changes = changesIn(t, outbox(append([]string{"read", "--json"}, args...)...))
+					return len(changes) >= n
+				})
+				return changes
 			}
 			sell("before", 1)
 			if got := outbox("on"); got != "the outbox is on\n" {
@@ -86,6 +85,7 @@ func TestOutbox(t *testing.T) {
 
 // TestOutboxReaderThatDies kills a reader while it follows; the next reader goes on after its last whole line.
 func TestOutboxReaderThatDies(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestOutboxThatCannotBe(t *testing.T) {
 // seller creates a SKU, and returns a function that sells units of it under an order id.
 func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 	t.Helper()
-	service, err := client.NewService(p.url, 1, 30*time.Second)
+	service, err := client.NewService(p.url, 1, busytest.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,6 +176,7 @@ func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 
 // TestOutboxGoesWithItsTriggers: a deduction must not be written to a table that is gone.
 func TestOutboxGoesWithItsTriggers(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	url := database(t)
 	for _, args := range [][]string{{"migrate", "up"}, {"outbox", "on"}} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -32,6 +33,7 @@ func TestMigrateStatusBesideAService(t *testing.T) {
 
 // TestSchemaThatIsNotThisPrograms: an old schema, one with an unfinished migration, and one of a newer program.
 func TestSchemaThatIsNotThisPrograms(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name, change  string
@@ -130,6 +132,7 @@ func TestPostgresThatForgets(t *testing.T) {
 
 // TestLeastRights: the statements of docs/OPERATIONS.md give each role the rights that it needs, and no more.
 func TestLeastRights(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	owner := database(t)
 	if r := invoke(t, "migrate", "up", "--database-url", owner); r.code != 0 {

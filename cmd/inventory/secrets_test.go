@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 )
 
@@ -91,10 +92,10 @@ func (v *vault) startRedis(t *testing.T) (redisURL string) {
 
 // ask sends a request and keeps the whole answer.
 func (v *vault) ask(method, address, credential, body string) (status int) {
-	v.Helper()
-	request, err := http.NewRequestWithContext(v.Context(), method, address, strings.NewReader(body))
+	v.t.Helper()
+	request, err := http.NewRequestWithContext(v.t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
-		v.Fatal(err)
+		v.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if credential != "" {
@@ -102,12 +103,12 @@ func (v *vault) ask(method, address, credential, body string) (status int) {
 	}
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
-		v.Fatal(err)
+		v.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		v.Fatal(err)
+		v.t.Fatal(err)
 	}
 	fmt.Fprintf(&v.told, "%s %s: %v %s\n", method, address, response.Header, text)
 	return response.StatusCode
@@ -116,12 +117,12 @@ func (v *vault) ask(method, address, credential, body string) (status int) {
 // askEverything sends requests that succeed and requests that fail, and expects a status for requests with a good
 // credential.
 func (v *vault) askEverything(good int) {
-	v.Helper()
+	v.t.Helper()
 	deductions := v.url + "/v1/skus/none/deductions"
 	key, token := "Bearer "+v.shop, "Bearer "+v.token(time.Hour)
 	for _, credential := range []string{key, token} {
 		if got := v.ask("POST", deductions, credential, `{"order_id":"o","quantity":1}`); got != good {
-			v.Errorf("a good credential is answered %d, not %d", got, good)
+			v.t.Errorf("a good credential is answered %d, not %d", got, good)
 		}
 		v.ask("GET", deductions+"/o", credential, "")
 		v.ask("POST", deductions, credential, `{"order_id":"o","quantity":`)
@@ -133,7 +134,7 @@ func (v *vault) askEverything(good int) {
 		"Bearer x." + v.shop + ".y",
 	} {
 		if got := v.ask("GET", v.url+"/v1/skus/none", credential, ""); got != http.StatusUnauthorized {
-			v.Errorf("a bad credential is answered %d", got)
+			v.t.Errorf("a bad credential is answered %d", got)
 		}
 	}
 	for _, path := range []string{"/metrics", "/readyz", "/healthz", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
@@ -144,6 +145,7 @@ func (v *vault) askEverything(good int) {
 // TestSecretsAppearNowhere plants secrets and searches for them in all that the service logs and answers, while
 // everything works and while nothing does.
 func TestSecretsAppearNowhere(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,11 +13,13 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
+	"inventory/internal/busytest"
 )
 
 // TestWhatLayInAStoppedProcess: a process is stopped with a request in its socket. When it goes on, it writes nothing for
 // a caller whose time is over.
 func TestWhatLayInAStoppedProcess(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for store, open := range map[string]func(*testing.T) []string{
 		"SQLite": func(t *testing.T) []string { return []string{"--database-url", sqliteFile(t)} },
@@ -58,20 +61,20 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 	}
 }
 
-// stoppedUntilLate stops a process with a request in the socket of a connection that it has accepted, and lets it go on when the deadline
-// of the request has passed.
+// stoppedUntilLate stops a process with a request in the socket of a connection that it has accepted, and lets it go on when the
+// deadline of the request has passed.
 func (p *process) stoppedUntilLate(path, body string) {
-	p.Helper()
+	p.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
-	p.Cleanup(func() { conn.Close() })
+	p.t.Cleanup(func() { conn.Close() })
 	answers := bufio.NewReader(conn)
 	p.send(conn, "GET /openapi.yaml HTTP/1.1\r\nHost: "+conn.RemoteAddr().String()+"\r\n\r\n")
 	p.answer(answers)
 	p.stop()
-	const patience = 100 * time.Millisecond
+	const patience = 10 * time.Millisecond
 	deadline := time.Now().Add(patience)
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", path, conn.RemoteAddr(), len(body))
 	if body != "" {
@@ -79,62 +82,70 @@ func (p *process) stoppedUntilLate(path, body string) {
 	}
 	head += "Request-Deadline: " + deadline.UTC().Format(time.RFC3339Nano) + "\r\n"
 	p.send(conn, head+"\r\n"+body)
-	<-time.After(2 * patience)
+	time.Sleep(time.Until(deadline) + patience)
 	p.signal(syscall.SIGCONT)
 	if status, text := p.answer(answers); status != http.StatusRequestTimeout {
-		p.Errorf("%s, too late: %d %s", path, status, text)
+		p.t.Errorf("%s, too late: %d %s", path, status, text)
 	}
 }
 
 // stop stops a process, and waits until it is stopped.
 func (p *process) stop() {
-	p.Helper()
+	p.t.Helper()
 	p.signal(syscall.SIGSTOP)
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(p.command.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		p.Fatalf("not stopped: %v", err)
-	}
+	busytest.Soon(p.t, "the process is stopped", func() bool {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(p.command.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			p.t.Fatal(err)
+		}
+		return err == nil && status.Stopped()
+	})
 }
 
 func (p *process) signal(s syscall.Signal) {
-	p.Helper()
+	p.t.Helper()
 	if err := p.command.Process.Signal(s); err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 }
 
 func (p *process) send(conn net.Conn, text string) {
-	p.Helper()
+	p.t.Helper()
 	if _, err := io.WriteString(conn, text); err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 }
 
 func (p *process) answer(from *bufio.Reader) (status int, body string) {
-	p.Helper()
+	p.t.Helper()
 	response, err := http.ReadResponse(from, nil)
 	if err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		p.Fatal(err)
+		p.t.Fatal(err)
 	}
 	return response.StatusCode, string(text)
 }
 
 // read reads a path of the public listener.
-func (p *process) read(path string) string {
-	p.Helper()
-	response, err := http.Get(p.url + path)
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return string(text)
+func (p *process) read(path string) (body string) {
+	p.t.Helper()
+	busytest.Soon(p.t, "the service can read", func() bool {
+		response, err := http.Get(p.url + path)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		body = string(text)
+		return response.StatusCode != http.StatusServiceUnavailable
+	})
+	return body
 }

@@ -20,6 +20,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 )
 
 // rule is an alert.
@@ -135,7 +136,9 @@ func TestBoardAndAlertsAskForWhatThereIs(t *testing.T) {
 // afterASale returns the metrics of a service that has sold out one SKU.
 func afterASale(t *testing.T) metrics {
 	t.Helper()
-	a, err := app.Start(t.Context(), app.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
+	a, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db"), AnswerWithin: busytest.Patience, DrainTimeout: busytest.Patience,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func afterASale(t *testing.T) metrics {
 			t.Error(err)
 		}
 	}()
-	service, err := client.NewService(a.URL(), 4, 0)
+	service, err := client.NewService(a.URL(), 4, busytest.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

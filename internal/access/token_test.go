@@ -11,6 +11,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -76,38 +77,44 @@ func TestTokens(t *testing.T) {
 	for _, p := range pairs(t) {
 		t.Run(p.algorithm, func(t *testing.T) {
 			t.Parallel()
-			g := guard(t, Config{Tokens: TokenConfig{Algorithm: p.algorithm, KeyFile: p.file, Audience: "inventory", Issuer: "login"}})
-			now := time.Now()
-			for name, c := range map[string]struct {
-				claims jwt.MapClaims
-				err    error
-			}{
-				"good":                     {claims(), nil},
-				"several audiences":        {with("aud", []string{"other", "inventory"}), nil},
-				"expired within leeway":    {with("exp", now.Add(-10*time.Second).Unix()), nil},
-				"expired":                  {with("exp", now.Add(-tokenLeeway-5*time.Second).Unix()), jwt.ErrTokenExpired},
-				"no expiry":                {with("exp", nil), jwt.ErrTokenRequiredClaimMissing},
-				"expiry is no number":      {with("exp", "never"), errToken},
-				"not yet":                  {with("nbf", now.Add(time.Hour).Unix()), jwt.ErrTokenNotValidYet},
-				"wrong audience":           {with("aud", "other"), jwt.ErrTokenInvalidAudience},
-				"no audience":              {with("aud", nil), jwt.ErrTokenRequiredClaimMissing},
-				"wrong issuer":             {with("iss", "other"), jwt.ErrTokenInvalidIssuer},
-				"no issuer":                {with("iss", nil), jwt.ErrTokenRequiredClaimMissing},
-				"no subject":               {with("sub", nil), errSubject},
-				"empty subject":            {with("sub", ""), errSubject},
-				"long subject":             {with("sub", strings.Repeat("x", 129)), errSubject},
-				"subject that forges logs": {with("sub", "a\nb"), errSubject},
-				"admin by a claim":         {with("scope", "admin"), nil},
-			} {
-				caller, err := g.Authenticate("Bearer " + sign(t, p.algorithm, p.private, c.claims))
-				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
-					t.Errorf("%s: %v, want %v", name, err, c.err)
-				}
-				if want := (Caller{ID: "buyer ann", Scope: ScopeBuyer, Buyer: "ann"}); err == nil && caller != want {
-					t.Errorf("%s: %+v", name, caller)
-				}
-			}
+			synctest.Test(t, func(t *testing.T) { testTokens(t, p) })
 		})
+	}
+}
+
+// testTokens runs in virtual time: no time passes while the tokens are made and read.
+func testTokens(t *testing.T, p pair) {
+	t.Helper()
+	g := guard(t, Config{Tokens: TokenConfig{Algorithm: p.algorithm, KeyFile: p.file, Audience: "inventory", Issuer: "login"}})
+	now := time.Now()
+	for name, c := range map[string]struct {
+		claims jwt.MapClaims
+		err    error
+	}{
+		"good":                     {claims(), nil},
+		"several audiences":        {with("aud", []string{"other", "inventory"}), nil},
+		"expired within leeway":    {with("exp", now.Add(time.Second-tokenLeeway).Unix()), nil},
+		"expired":                  {with("exp", now.Add(-tokenLeeway-5*time.Second).Unix()), jwt.ErrTokenExpired},
+		"no expiry":                {with("exp", nil), jwt.ErrTokenRequiredClaimMissing},
+		"expiry is no number":      {with("exp", "never"), errToken},
+		"not yet":                  {with("nbf", now.Add(time.Hour).Unix()), jwt.ErrTokenNotValidYet},
+		"wrong audience":           {with("aud", "other"), jwt.ErrTokenInvalidAudience},
+		"no audience":              {with("aud", nil), jwt.ErrTokenRequiredClaimMissing},
+		"wrong issuer":             {with("iss", "other"), jwt.ErrTokenInvalidIssuer},
+		"no issuer":                {with("iss", nil), jwt.ErrTokenRequiredClaimMissing},
+		"no subject":               {with("sub", nil), errSubject},
+		"empty subject":            {with("sub", ""), errSubject},
+		"long subject":             {with("sub", strings.Repeat("x", 129)), errSubject},
+		"subject that forges logs": {with("sub", "a\nb"), errSubject},
+		"admin by a claim":         {with("scope", "admin"), nil},
+	} {
+		caller, err := g.Authenticate("Bearer " + sign(t, p.algorithm, p.private, c.claims))
+		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
+		if want := (Caller{ID: "buyer ann", Scope: ScopeBuyer, Buyer: "ann"}); err == nil && caller != want {
+			t.Errorf("%s: %+v", name, caller)
+		}
 	}
 }
 

@@ -1,14 +1,17 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 )
 
 func TestMainJob(t *testing.T) {
@@ -116,17 +119,16 @@ func TestDocumentIsServed(t *testing.T) {
 
 func TestAdmin(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, app.Config{Lock: app.LockFair}) // it locks for every batch
+	s := openWith(t, app.Config{Lock: app.LockFair}) // it asks for a lock for every batch
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "")
 	for path, want := range map[string][]string{
 		"/healthz": {"ok"},
-		"/readyz":  {`{"database":"ok","redis":"ok","locks":"ok"}`},
 		"/metrics": {
 			`inventory_http_requests_total{code="",route="/v1/skus/:sku/deductions",status="201"} 1`,
 			`inventory_http_requests_total{code="sold_out",route="/v1/skus/:sku/deductions",status="409"} 1`,
-			`inventory_batch_seconds_count{locked="true"} 1`, `inventory_guard_fired_total 0`, `go_goroutines`,
+			`inventory_guard_fired_total 0`, `go_goroutines`,
 		},
 		"/debug/pprof/": {"goroutine"},
 	} {
@@ -137,22 +139,45 @@ func TestAdmin(t *testing.T) {
 			}
 		}
 	}
+	busytest.Soon(t, "Redis and the locks have answered in time", func() bool {
+		_, body := s.askAdmin("/readyz")
+		return strings.Contains(body, `{"database":"ok","redis":"ok","locks":"ok"}`)
+	})
+	s.want(s.send("PUT", "/v1/skus/b", `{"stock":1000000}`), 201, "")
+	orders := 0
+	busytest.Soon(t, "a batch has got its lock in time", func() bool {
+		orders++
+		s.want(s.send("POST", "/v1/skus/b/deductions", fmt.Sprintf(`{"order_id":"%d","quantity":1}`, orders)), 201, "")
+		return lockedBatch.MatchString(s.admin("/metrics"))
+	})
 }
 
+var lockedBatch = regexp.MustCompile(`inventory_batch_seconds_count{locked="true"} [1-9]`)
+
 func (s *site) admin(path string) string {
-	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.adminURL+path, nil)
+	s.t.Helper()
+	status, body := s.askAdmin(path)
+	if status != http.StatusOK {
+		s.t.Errorf("%s: %d %s", path, status, body)
+	}
+	return body
+}
+
+// askAdmin sends a request to the admin listener.
+func (s *site) askAdmin(path string) (status int, text string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.adminURL+path, nil)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		s.Errorf("%s: %d %v", path, response.StatusCode, err)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return string(body)
+	return response.StatusCode, string(body)
 }

@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inventory/internal/busytest"
 )
 
 // raw sends the bytes of a request, some of them wrong. Every answer must be HTTP, and every error a problem, unless net/http refused
 // what is not yet a request.
 func (f *fuzzer) raw() {
-	f.Helper()
+	f.t.Helper()
 	body := `{"order_id":"raw ` + strconv.Itoa(f.IntN(50)) + `","quantity":1}`
 	text := "POST /v1/skus/plenty/deductions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer " +
 		f.credentials[shop] + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
@@ -23,14 +25,14 @@ func (f *fuzzer) raw() {
 		text = f.mutate(text, "", "\r\n", "\n", "\r", " ", ":", "\x00", "\xff", "/", "HTTP/9.9", "HTTP/1.0", "Transfer-Encoding: chunked\r\n",
 			"Transfer-Encoding: x\r\n", "Expect: x\r\n", "Content-Length: 1\r\n", "Host: b\r\n", "0\r\n\r\n", strings.Repeat("x", 30_000), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	}
-	conn, err := (&net.Dialer{}).DialContext(f.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
+	conn, err := (&net.Dialer{}).DialContext(f.t.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
-		f.Error(err)
+		f.t.Error(err)
 		return
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		f.Error(err)
+	if err := conn.SetDeadline(time.Now().Add(busytest.Patience)); err != nil {
+		f.t.Error(err)
 		return
 	}
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -44,14 +46,14 @@ func (f *fuzzer) raw() {
 		a, err := readAnswer(answers)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !isNetError(err) {
-				f.Errorf("%.500q: %v", text, err)
+				f.t.Errorf("%.500q: %v", text, err)
 			}
 			return
 		}
 		f.tally.count("raw", a.status)
 		if a.status >= 400 && !a.isNoRequest() {
 			if err := f.hold("application/problem+json", f.problemSchema(), a); err != nil {
-				f.Errorf("%.500q\n%d %v %s\n%v", text, a.status, a.header, a.body, err)
+				f.t.Errorf("%.500q\n%d %v %s\n%v", text, a.status, a.header, a.body, err)
 			}
 		}
 	}
@@ -75,5 +77,5 @@ func readAnswer(from *bufio.Reader) (answer, error) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, response.Header, string(body)}, err
+	return answer{status: response.StatusCode, header: response.Header, body: string(body)}, err
 }

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"inventory/internal/api"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -93,8 +94,8 @@ func TestWhoHangsUpWhileRequestsAreTraced(t *testing.T) {
 	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="client_gone",route="/v1/skus/:sku/deductions/:order_id",status="499"} 1`) {
 		t.Error(metrics)
 	}
-	if log.Len() > 0 {
-		t.Errorf("the log says %s", log)
+	if text := log.String(); text != "" {
+		t.Errorf("the log says %s", text)
 	}
 	if ended := spans.Ended(); len(ended) != 1 || !slices.Contains(ended[0].Attributes(), attribute.Int("http.status_code", http.StatusServiceUnavailable)) {
 		t.Errorf("spans %v", ended)
@@ -124,7 +125,7 @@ func TestWhoHangsUpAnywhere(t *testing.T) {
 	if metrics := scraped(t, registry); len(goneCounted.FindAllString(metrics, -1)) != 6 || failedCounted.MatchString(metrics) {
 		t.Error(metrics)
 	}
-	if log.Len() > 0 {
+	if log.String() != "" {
 		t.Error(log.String())
 	}
 }
@@ -149,7 +150,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
-			if w.Code != c.status || !strings.Contains(scraped(t, registry), c.metric) || log.Len() > 0 {
+			if w.Code != c.status || !strings.Contains(scraped(t, registry), c.metric) || log.String() != "" {
 				t.Errorf("%d %s %s\n%s", w.Code, w.Body, log.String(), scraped(t, registry))
 			}
 		})
@@ -161,24 +162,22 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 
 // watched returns a handler of a store, and what it counts and logs.
-func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
+func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *busytest.Log) {
 	t.Helper()
 	return watchedWith(t, store, nil)
 }
 
 // watchedWith is watched with traces, or none if there is no provider.
-func watchedWith(t *testing.T, store stock.Store, traces trace.TracerProvider) (http.Handler, *prometheus.Registry, *strings.Builder) {
+func watchedWith(t *testing.T, store stock.Store, traces trace.TracerProvider) (http.Handler, *prometheus.Registry, *busytest.Log) {
 	t.Helper()
-	service := selling.NewService(selling.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store, AnswerWithin: answerWithin})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	registry, log := prometheus.NewRegistry(), &strings.Builder{}
-	return api.New(api.Config{
-		Service: service, Metrics: api.NewMetrics(registry), Logger: slog.New(slog.NewTextHandler(log, nil)), Traces: traces,
-	}), registry, log
+	registry, log := prometheus.NewRegistry(), &busytest.Log{}
+	return api.New(api.Config{Service: service, Metrics: api.NewMetrics(registry), Logger: log.Logger(), Traces: traces}), registry, log
 }
 
 // scraped returns what Prometheus would read.

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"inventory/internal/browsertest"
+	"inventory/internal/busytest"
 )
 
 // TestConsoleInABrowser uses the console as a person does: creates a SKU, sees it sell out, restocks it, orders, and audits.
@@ -47,7 +48,9 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	tab.Shows(".total", "40\nof 90 available", "50 sold")
 	tab.Draws(".vessels", "10 segments with 40 units")
-	time.Sleep(1500 * time.Millisecond) // for a second point of the charts
+	busytest.Soon(t, "the charts have a second point", func() bool {
+		return browsertest.Do(tab, chromedp.Evaluate[bool](`document.querySelector("[aria-label='Refused a second, the last minute']").previousSibling.innerText !== "–"`))
+	})
 	browsertest.LookAt(tab, "sku")
 	s.want(s.send("POST", "/v1/skus/sneaker-42/deductions", `{"order_id":"rest","quantity":40}`), 201, "")
 	s.wantProblem(s.send("POST", "/v1/skus/sneaker-42/deductions", `{"order_id":"none","quantity":1}`), 409, "sold_out")
@@ -205,8 +208,6 @@ func TestUnknownSKUInABrowser(t *testing.T) {
 
 // untilStatus reads an order until it has a status.
 func (s *site) untilStatus(path, status string) {
-	s.Helper()
-	for !strings.Contains(s.send("GET", path, "").body, `"status":"`+status+`"`) {
-		time.Sleep(20 * time.Millisecond)
-	}
+	s.t.Helper()
+	busytest.Soon(s.t, path+" is "+status, func() bool { return strings.Contains(s.send("GET", path, "").body, `"status":"`+status+`"`) })
 }

@@ -87,13 +87,13 @@ func fetched(file answer) []string {
 
 // wantGuarded checks the headers that restrict a page to its own server.
 func (s *site) wantGuarded(a answer) {
-	s.Helper()
+	s.t.Helper()
 	for name, want := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 	} {
 		if got := a.header.Get(name); got != want {
-			s.Errorf("%s: %q, want %q", name, got, want)
+			s.t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	policy := make(map[string]string)
@@ -105,7 +105,7 @@ func (s *site) wantGuarded(a answer) {
 		for source := range strings.FieldsSeq(sources) {
 			picture := name == "img-src" && source == "data:"
 			if source != "'none'" && source != "'self'" && !picture {
-				s.Errorf("the policy's %s allows %s", name, source)
+				s.t.Errorf("the policy's %s allows %s", name, source)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (s *site) wantGuarded(a answer) {
 		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
 	} {
 		if policy[name] != want {
-			s.Errorf("the policy's %s is %q, want %q", name, policy[name], want)
+			s.t.Errorf("the policy's %s is %q, want %q", name, policy[name], want)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Patience is how long a listener may stop reading.
+const Patience = patience
+
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {
 	Method, Path  string

@@ -71,17 +71,17 @@ func TestWhatTheDocumentForbids(t *testing.T) {
 // refusesOne checks that the second of many orders is refused as if it had been sent alone, or the request with it if it cannot be
 // read.
 func (s *site) refusesOne(body, field string) {
-	s.Helper()
+	s.t.Helper()
 	a := s.send("POST", many, body)
 	if a.status == 400 {
 		return
 	}
 	var got client.DeductionResults
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil || len(got.Results) != 2 {
-		s.Fatalf("%s: got %d %s", body, a.status, a.body)
+		s.t.Fatalf("%s: got %d %s", body, a.status, a.body)
 	}
 	if p := got.Results[1].Problem; p == nil || p.Code != client.InvalidRequest || p.Field == nil || *p.Field != cmp.Or(field, "body") {
-		s.Errorf("%s: got %s, want a problem of %q", body, a.body, field)
+		s.t.Errorf("%s: got %s, want a problem of %q", body, a.body, field)
 	}
 }
 

@@ -121,15 +121,22 @@ func FuzzIDs(f *testing.F) {
 }
 
 // serve lets the handler answer a request.
-func serve(t testing.TB, handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
+func serve(t testing.TB, handler http.Handler, method, path, body string) (w *httptest.ResponseRecorder) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	if r.ContentLength > 0 {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	handler.ServeHTTP(w, r)
+	inTime(t, func() answer {
+		w = httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		if r.ContentLength > 0 {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		handler.ServeHTTP(w, r)
+		return recorded(w)
+	})
 	return w
+}
+
+func recorded(w *httptest.ResponseRecorder) answer {
+	return answer{status: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
 // wantRefusal checks that an answer blames the caller, and names the reason.

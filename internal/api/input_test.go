@@ -74,12 +74,12 @@ func badBodies() []bad {
 
 // refuses sends each request and demands its refusal.
 func (s *site) refuses(method, path string, requests ...[]bad) {
-	s.Helper()
+	s.t.Helper()
 	for _, some := range requests {
 		for _, r := range some {
 			a := s.send(method, path, r.body)
 			if a.status != 400 {
-				s.Logf("%s %s %.200q", method, path, r.body)
+				s.t.Logf("%s %s %.200q", method, path, r.body)
 			}
 			s.wantProblem(a, 400, "invalid_request", `"field":"`+r.field+`"`, r.says)
 		}

@@ -29,11 +29,11 @@ func TestEachCallerIsLimited(t *testing.T) {
 }
 
 func (d *doors) wantLimit(a answer, left int) {
-	d.Helper()
+	d.t.Helper()
 	policy, limit := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit")
 	want := regexp.MustCompile(`^"default";r=` + string(rune('0'+left)) + `;t=[123]?\d\d\d$`)
 	if policy != `"default";q=3;w=3000` || !want.MatchString(limit) {
-		d.Errorf("%d: RateLimit-Policy %s, RateLimit %s; want %v", a.status, policy, limit, want)
+		d.t.Errorf("%d: RateLimit-Policy %s, RateLimit %s; want %v", a.status, policy, limit, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -29,21 +31,21 @@ func bulk(deductions ...string) string {
 
 // wantResults checks the statuses of the results of many deductions, and returns them.
 func (s *site) wantResults(a answer, statuses ...int) []client.DeductionResult {
-	s.Helper()
+	s.t.Helper()
 	var body client.DeductionResults
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil || a.status != 200 {
-		s.Fatalf("%d %s: %v", a.status, a.body, err)
+		s.t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
 	var got []int
 	for _, r := range body.Results {
 		got = append(got, r.Status)
 		switch ok := r.Status < 300; {
 		case ok != (r.Deduction != nil) || ok == (r.Problem != nil), !ok && r.Problem.Status != r.Status:
-			s.Errorf("%+v", r)
+			s.t.Errorf("%+v", r)
 		}
 	}
-	if !slices.Equal(got, statuses) {
-		s.Errorf("got %v, want %v: %s", got, statuses, a.body)
+	if !slices.EqualFunc(got, statuses, a.is) {
+		s.t.Errorf("got %v, want %v: %s", got, statuses, a.body)
 	}
 	return body.Results
 }
@@ -51,10 +53,6 @@ func (s *site) wantResults(a answer, statuses ...int) []client.DeductionResult {
 func TestManyDeductions(t *testing.T) {
 	eachStore(t, func(t *testing.T, config app.Config) {
 		s := openWith(t, config)
-		s.want(s.send("PUT", "/v1/skus/a", `{"stock":5,"segments":1}`), 201, "")
-		s.want(s.send("PUT", "/v1/skus/b", `{"stock":9,"per_buyer_limit":2,"max_quantity":3}`), 201, "")
-		s.want(s.send("PUT", "/v1/skus/c", `{"stock":0}`), 201, "")
-		s.want(s.send("PUT", "/v1/skus/d", `{"stock":9,"sale_starts_at":"2999-01-01T00:00:00Z"}`), 201, "")
 		body := bulk(
 			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"b","order_id":"o1","buyer_id":"ann","quantity":2,"reserve_for":"15m"}`,
 			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"a","order_id":"o1","quantity":4}`,
@@ -63,7 +61,25 @@ func TestManyDeductions(t *testing.T) {
 			`{"sku":"d","order_id":"o1","quantity":1}`, `{"sku":"none","order_id":"o1","quantity":1}`, `{"sku":"a","order_id":"o5","quantity":2}`,
 			`{"sku":"b","order_id":"o6","buyer_id":"eve","quantity":1,"reserve_for":"700h"}`,
 		)
-		results := s.wantResults(s.send("POST", many, body), 201, 201, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
+		// An order for which the service had no time would come after the others if it was sent again. So all are sent to other SKUs.
+		var on *strings.Replacer
+		var results []client.DeductionResult
+		tries := 0
+		busytest.Soon(t, "the service has had the time for all orders", func() bool {
+			tries++
+			on = strings.NewReplacer("/skus/", fmt.Sprintf("/skus/%d-", tries), `"sku":"`, fmt.Sprintf(`"sku":"%d-`, tries))
+			for sku, terms := range map[string]string{
+				"a": `{"stock":5,"segments":1}`, "b": `{"stock":9,"per_buyer_limit":2,"max_quantity":3}`, "c": `{"stock":0}`,
+				"d": `{"stock":9,"sale_starts_at":"2999-01-01T00:00:00Z"}`,
+			} {
+				s.want(s.send("PUT", on.Replace("/v1/skus/"+sku), terms), 201, "")
+			}
+			a, late := s.post(many, on.Replace(body))
+			if !late {
+				results = s.wantResults(a, 201, 201, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
+			}
+			return !late
+		})
 		for i, code := range map[int]client.Code{
 			3: client.OrderIDReused, 4: client.BuyerLimit, 5: client.InvalidRequest, 6: client.InvalidRequest, 7: client.SoldOut,
 			8: client.SaleClosed, 9: client.UnknownSku, 10: client.InsufficientStock, 11: client.InvalidRequest,
@@ -75,21 +91,21 @@ func TestManyDeductions(t *testing.T) {
 		if p := results[6].Problem; *p.Field != "quantity" || !strings.HasPrefix(p.Detail, "quantity must be 1 to 3") { // as in a request of one
 			t.Errorf("got %+v", p)
 		}
-		if d := results[1].Deduction; d.Sku != "b" || d.OrderID != "o1" || *d.BuyerID != "ann" || d.Quantity != 2 || d.Status != client.Reserved || d.ExpiresAt == nil {
+		if d := results[1].Deduction; d.Sku != fmt.Sprint(tries, "-b") || d.OrderID != "o1" || *d.BuyerID != "ann" || d.Quantity != 2 || d.Status != client.Reserved || d.ExpiresAt == nil {
 			t.Errorf("got %+v", d)
 		}
-		s.wantResults(s.send("POST", many, body), 200, 200, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
-		s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o1","buyer_id":"ann","quantity":4}`), 200, "")
-		s.wantUnits("a", `"available":1,"reserved":0,"committed":4`)
-		s.wantUnits("b", `"available":7,"reserved":2,"committed":0`)
+		s.wantResults(s.send("POST", many, on.Replace(body)), 200, 200, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
+		s.want(s.send("POST", on.Replace("/v1/skus/a/deductions"), `{"order_id":"o1","buyer_id":"ann","quantity":4}`), 200, "")
+		s.wantUnits(fmt.Sprint(tries, "-a"), `"available":1,"reserved":0,"committed":4`)
+		s.wantUnits(fmt.Sprint(tries, "-b"), `"available":7,"reserved":2,"committed":0`)
 		s.want(s.send("GET", "/v1/audit", ""), 200, "")
 	})
 }
 
 // The largest allowed request fits, also with the longest ids.
 func TestThousandDeductions(t *testing.T) {
+	busytest.Slow(t)
 	eachStore(t, func(t *testing.T, config app.Config) {
-		config.AnswerWithin = time.Minute // this tests the size, not the machine
 		s := openWith(t, config)
 		sku := strings.Repeat("s", 64)
 		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":990,"max_reserve_for":"720h"}`), 201, "")
@@ -112,17 +128,24 @@ func TestThousandDeductions(t *testing.T) {
 }
 
 func (s *site) wantCounts(a answer, want map[int]int) {
-	s.Helper()
+	s.t.Helper()
 	var body client.DeductionResults
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil || a.status != 200 {
-		s.Fatalf("%d %.300s: %v", a.status, a.body, err)
+		s.t.Fatalf("%d %.300s: %v", a.status, a.body, err)
 	}
 	got := make(map[int]int)
 	for _, r := range body.Results {
 		got[r.Status]++
 	}
+	if a.again { // an earlier try may have written some of them
+		want = maps.Clone(want)
+		for _, counts := range []map[int]int{got, want} {
+			counts[http.StatusOK] += counts[http.StatusCreated]
+			delete(counts, http.StatusCreated)
+		}
+	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		s.Errorf("got %v, want %v", got, want)
+		s.t.Errorf("got %v, want %v", got, want)
 	}
 }
 
@@ -141,7 +164,9 @@ func TestBadManyDeductions(t *testing.T) {
 		{`{"deductions":[` + good + `],"order_id":"o"}`, "order_id", "not a field"},
 		{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
 	})
-	s.wantProblem(s.send("POST", many, bulk(good)+strings.Repeat(" ", 512<<10)), 413, "too_large", "524288")
+	// Not over the network: net/http would close the connection with some of the body unread, and the answer might be lost.
+	large := serve(t, newHandler(t, nil), "POST", many, bulk(good)+strings.Repeat(" ", 512<<10))
+	s.wantProblem(recorded(large), 413, "too_large", "524288")
 	s.wantProblem(s.sendAs("text/plain", "POST", many, bulk(good)), 415, "unsupported_media_type")
 	s.wantProblem(s.send("GET", many, ""), 405, "method_not_allowed")
 	s.wantUnits("a", `"available":100,"reserved":0,"committed":0`)
@@ -281,7 +306,7 @@ func TestUnavailableManyDeductions(t *testing.T) {
 		t.Errorf("got %d %v %s, want 200 with Retry-After and three times the code unavailable", w.Code, w.Header(), w.Body)
 	}
 	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "orders=3") || !strings.Contains(log.String(), "canary") {
-		t.Errorf("log: %s", log)
+		t.Errorf("log: %s", log.String())
 	}
 	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="unavailable",route="/v1/deductions",status="503"} 3`) {
 		t.Error(metrics)
@@ -313,66 +338,109 @@ func TestManyAsAlone(t *testing.T) {
 		t.Logf("seed %d", seed)
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be played again
 		s := openWith(t, config)
-		kinds := []string{
-			`{"stock":1000,"segments":1}`, `{"stock":12,"segments":1}`, `{"stock":0}`, `{"stock":100,"segments":1,"per_buyer_limit":2}`,
-			`{"stock":5,"segments":1,"max_quantity":1}`, `{"stock":5,"sale_starts_at":"2999-01-01T00:00:00Z"}`,
-		}
-		for i, kind := range kinds {
-			s.want(s.send("PUT", fmt.Sprint("/v1/skus/many-", i), kind), 201, "")
-			s.want(s.send("PUT", fmt.Sprint("/v1/skus/alone-", i), kind), 201, "")
-		}
-		for range 12 {
-			var skus, orders, all []string
-			for range 1 + random.IntN(40) {
-				kind := random.IntN(len(kinds) + 1) // the last one does not exist
-				// Each id has one buyer, or none: an order that waits until another buyer's order of its id is refused may find
-				// that its own buyer has used up the limit meanwhile.
-				id, buyer := random.IntN(60), ""
-				if id%8 < 6 {
-					buyer = fmt.Sprint("b", id%8)
-				}
-				order := fmt.Sprintf(`"order_id":"o%d","quantity":1`, id)
-				if buyer != "" {
-					order += fmt.Sprintf(`,"buyer_id":%q`, buyer)
-				}
-				if random.IntN(8) == 0 {
-					order += `,"reserve_for":"30m"`
-				}
-				skus, orders = append(skus, fmt.Sprint(kind)), append(orders, "{"+order+"}")
-				all = append(all, fmt.Sprintf(`{"sku":"many-%d",%s}`, kind, order))
-			}
-			var got client.DeductionResults
-			if a := s.send("POST", many, bulk(all...)); json.Unmarshal([]byte(a.body), &got) != nil || len(got.Results) != len(all) {
-				t.Fatalf("got %d %s, want %d results", a.status, a.body, len(all))
-			}
-			for i, r := range got.Results {
-				a := s.send("POST", "/v1/skus/alone-"+skus[i]+"/deductions", orders[i])
-				body := string(encoded(t, r.Deduction))
-				if r.Problem != nil {
-					body = string(encoded(t, r.Problem))
-				}
-				var alone, among map[string]any
-				if err := errors.Join(json.Unmarshal([]byte(strings.ReplaceAll(a.body, "alone-", "many-")), &alone), json.Unmarshal([]byte(body), &among)); err != nil {
-					t.Fatal(err)
-				}
-				delete(alone, "expires_at")
-				delete(among, "expires_at")
-				if a.status != r.Status || fmt.Sprint(alone) != fmt.Sprint(among) {
-					t.Errorf("order %d, %s: alone %d %v, among many %d %v", i, all[i], a.status, alone, r.Status, among)
-				}
-			}
-			if t.Failed() {
-				return
-			}
-		}
-		for i := range kinds {
-			alone, among := s.send("GET", fmt.Sprint("/v1/skus/alone-", i), ""), s.send("GET", fmt.Sprint("/v1/skus/many-", i), "")
-			if strings.Replace(alone.body, "alone-", "many-", 1) != among.body {
-				t.Errorf("alone %s, among many %s", alone.body, among.body)
-			}
-		}
+		tries := 0
+		busytest.Soon(t, "the service has had the time for all orders", func() bool {
+			tries++
+			return s.manyAsAlone(random, fmt.Sprint(tries, "-"))
+		})
 		if a := s.send("GET", "/v1/audit", ""); !strings.Contains(a.body, `"ok":true`) {
 			t.Error(a.body)
 		}
 	})
+}
+
+// manyAsAlone plays with SKUs of its own. It ends with false if the service ran out of time for an order, because those that come after
+// that may be decided in another way.
+func (s *site) manyAsAlone(random *rand.Rand, prefix string) bool {
+	s.t.Helper()
+	many, alone := prefix+"many-", prefix+"alone-"
+	kinds := []string{
+		`{"stock":1000,"segments":1}`, `{"stock":12,"segments":1}`, `{"stock":0}`, `{"stock":100,"segments":1,"per_buyer_limit":2}`,
+		`{"stock":5,"segments":1,"max_quantity":1}`, `{"stock":5,"sale_starts_at":"2999-01-01T00:00:00Z"}`,
+	}
+	for i, kind := range kinds {
+		s.want(s.send("PUT", fmt.Sprint("/v1/skus/", many, i), kind), 201, "")
+		s.want(s.send("PUT", fmt.Sprint("/v1/skus/", alone, i), kind), 201, "")
+	}
+	for range 12 {
+		skus, orders := someOrders(random, len(kinds)+1, 3) // the last kind does not exist
+		all := make([]string, len(orders))
+		for i, order := range orders {
+			all[i] = fmt.Sprintf(`{"sku":"%s%d",%s}`, many, skus[i], order)
+		}
+		a, late := s.post("/v1/deductions", bulk(all...))
+		if late {
+			return false
+		}
+		var got client.DeductionResults
+		if json.Unmarshal([]byte(a.body), &got) != nil || len(got.Results) != len(all) {
+			s.t.Fatalf("got %d %s, want %d results", a.status, a.body, len(all))
+		}
+		for i, r := range got.Results {
+			a, late := s.post(fmt.Sprintf("/v1/skus/%s%d/deductions", alone, skus[i]), "{"+orders[i]+"}")
+			if late {
+				return false
+			}
+			body := string(encoded(s.t, r.Deduction))
+			if r.Problem != nil {
+				body = string(encoded(s.t, r.Problem))
+			}
+			one, among := s.untimed(strings.ReplaceAll(a.body, alone, many)), s.untimed(body)
+			if a.status != r.Status || one != among {
+				s.t.Errorf("order %d, %s: alone %d %s, among many %d %s", i, all[i], a.status, one, r.Status, among)
+			}
+		}
+		if s.t.Failed() {
+			return true
+		}
+	}
+	for i := range kinds {
+		one, among := s.send("GET", fmt.Sprint("/v1/skus/", alone, i), ""), s.send("GET", fmt.Sprint("/v1/skus/", many, i), "")
+		if strings.Replace(one.body, alone, many, 1) != among.body {
+			s.t.Errorf("alone %s, among many %s", one.body, among.body)
+		}
+	}
+	return true
+}
+
+// someOrders returns 1 to 40 orders without their SKU, and of which of so many kinds of SKUs each is. Each id has one buyer, or none: an
+// order that waits until another buyer's order of its id is refused may find that its own buyer has used up the limit meanwhile. A buyer
+// has several orders only where there is a limit: a buyer's second order may be decided after later ones of others, who then get the last
+// units.
+func someOrders(random *rand.Rand, kinds, withLimit int) (skus []int, orders []string) {
+	for range 1 + random.IntN(40) {
+		kind, id := random.IntN(kinds), random.IntN(60)
+		order := fmt.Sprintf(`"order_id":"o%d","quantity":1`, id)
+		switch {
+		case id%8 >= 6:
+		case kind == withLimit:
+			order += fmt.Sprintf(`,"buyer_id":"b%d"`, id%8)
+		default:
+			order += fmt.Sprintf(`,"buyer_id":"b%d"`, id)
+		}
+		if random.IntN(8) == 0 {
+			order += `,"reserve_for":"30m"`
+		}
+		skus, orders = append(skus, kind), append(orders, order)
+	}
+	return skus, orders
+}
+
+// post sends a request once, and reports whether the service ran out of time.
+func (s *site) post(path, body string) (a answer, late bool) {
+	s.t.Helper()
+	return once(func() answer {
+		return s.sendOnce(http.Header{"Content-Type": {"application/json"}}, "POST", path, body)
+	})
+}
+
+// untimed returns a deduction or a problem as a text without its expiry.
+func (s *site) untimed(body string) string {
+	s.t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		s.t.Fatal(err)
+	}
+	delete(members, "expires_at")
+	return fmt.Sprint(members)
 }

@@ -55,10 +55,10 @@ type ledger struct {
 }
 
 func (s *site) ledger(query string) (l ledger) {
-	s.Helper()
+	s.t.Helper()
 	a := s.send("GET", "/v1/skus/a/movements"+query, "")
 	if err := json.Unmarshal([]byte(a.body), &l); err != nil || a.status != 200 {
-		s.Fatalf("%d %s: %v", a.status, a.body, err)
+		s.t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
 	return l
 }

@@ -234,8 +234,8 @@ func TestTerms(t *testing.T) {
 
 // wantUnits checks where a SKU's units are.
 func (s *site) wantUnits(sku, units string) {
-	s.Helper()
+	s.t.Helper()
 	if a := s.send("GET", "/v1/skus/"+sku, ""); !strings.Contains(a.body, units) {
-		s.Errorf("want %s, got %s", units, a.body)
+		s.t.Errorf("want %s, got %s", units, a.body)
 	}
 }

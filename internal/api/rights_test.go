@@ -55,9 +55,9 @@ func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
 
 // wantUnits checks where the units of the shoe are.
 func (d *doors) wantUnits(units string) {
-	d.Helper()
+	d.t.Helper()
 	if a := d.as(operator, "GET", "/v1/skus/shoe", ""); !strings.Contains(a.body, units) {
-		d.Errorf("want %s, got %s", units, a.body)
+		d.t.Errorf("want %s, got %s", units, a.body)
 	}
 }
 
@@ -131,9 +131,7 @@ func TestASmallerBoundLeavesReplaysAlone(t *testing.T) {
 	before.want(before.send("PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
 	before.want(before.send("POST", "/v1/skus/shoe/deductions", order), 201, "")
 	before.want(before.send("POST", "/v1/orders", lines), 201, "")
-	if err := before.app.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closeApp(t, before.app)
 	after := openWith(t, app.Config{DatabaseURL: file, Lock: app.LockNone})
 	after.want(after.send("POST", "/v1/skus/shoe/deductions", order), 200, "")
 	after.want(after.send("POST", "/v1/orders", lines), 200, "")

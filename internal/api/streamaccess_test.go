@@ -1,118 +1,103 @@
 package api_test
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"inventory/internal/app"
+	"inventory/internal/access"
+	"inventory/internal/busytest"
 )
 
-// follow opens a stream as one of the callers. gone is closed when it ends.
-func (d *doors) follow(caller string) (status int, gone <-chan struct{}) {
-	d.Helper()
-	return d.followWith(d.credentials[caller])
+// openGuarded opens a stand that asks for credentials.
+func openGuarded(t *testing.T) (*stand, wallet, *access.Guard) {
+	t.Helper()
+	w := newWallet(t)
+	guard, err := access.NewGuard(w.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openStand(t, standConfig{guard: guard}), w, guard
 }
 
-func (d *doors) followWith(credential string) (status int, gone <-chan struct{}) {
-	d.Helper()
-	request, err := http.NewRequestWithContext(d.Context(), http.MethodGet, d.url+"/v1/events", nil)
-	if err != nil {
-		d.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+credential)
-	response, err := d.client.Do(request)
-	if err != nil {
-		d.Fatal(err)
-	}
-	d.Cleanup(func() { response.Body.Close() })
+// follow opens a stream with a credential. gone is closed when it ends.
+func (s *stand) follow(credential string) (status int, gone <-chan struct{}) {
+	s.t.Helper()
+	stream := s.listen("", "Authorization: Bearer "+credential)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = io.Copy(io.Discard, bufio.NewReader(response.Body)) // the kind of end does not matter here
+		_, _ = io.Copy(io.Discard, stream.body) // the kind of end does not matter here
 	}()
-	return response.StatusCode, ended
+	return stream.status, ended
 }
 
 // One caller may take some of the listeners' places, and leaves places for others.
 func TestListenersOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
-	d := openDoors(t, app.Config{})
-	for i := range 33 {
-		want := http.StatusOK
-		if i == 32 {
-			want = http.StatusServiceUnavailable
+	synctest.Test(t, func(t *testing.T) {
+		s, w, _ := openGuarded(t)
+		for i := range 33 {
+			want := http.StatusOK
+			if i == 32 {
+				want = http.StatusServiceUnavailable
+			}
+			if status, _ := s.follow(w.credentials[ann]); status != want {
+				t.Errorf("stream %d of ann: %d", i+1, status)
+			}
 		}
-		if status, _ := d.follow(ann); status != want {
-			t.Errorf("stream %d of ann: %d", i+1, status)
+		for _, caller := range []string{bob, shop} {
+			if status, _ := s.follow(w.credentials[caller]); status != http.StatusOK {
+				t.Errorf("%s: %d", caller, status)
+			}
 		}
-	}
-	for _, caller := range []string{bob, shop} {
-		if status, _ := d.follow(caller); status != http.StatusOK {
-			t.Errorf("%s: %d", caller, status)
-		}
-	}
+	})
 }
 
 // A stream lasts no longer than the credential of its listener.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
-	d := openDoors(t, app.Config{})
-	_, ofShop := d.follow(shop)
-	_, ofOperator := d.follow(operator)
-	_, ofAnn := d.follow(ann)
-	ofDying := d.followUntilItExpires()
-	d.wait("the token that expired", ofDying)
-	d.takeOut("shop ")
-	d.wait("the key that was taken out", ofShop)
-	for name, gone := range map[string]<-chan struct{}{"the other key": ofOperator, "the token": ofAnn} {
-		select {
-		case <-gone:
-			t.Errorf("the stream of %s ended too", name)
-		default:
+	synctest.Test(t, func(t *testing.T) {
+		const leeway = 30 * time.Second // by which clocks may differ
+		s, w, guard := openGuarded(t)
+		_, ofShop := s.follow(w.credentials[shop])
+		_, ofOperator := s.follow(w.credentials[operator])
+		_, ofAnn := s.follow(w.credentials[ann])
+		_, ofDying := s.follow(w.expiring(time.Now().Add(10*time.Second - leeway)))
+		lasts := func(whose string, gone <-chan struct{}) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case <-gone:
+				t.Errorf("the stream of %s ended too", whose)
+			default:
+			}
 		}
-	}
+		time.Sleep(9 * time.Second)
+		lasts("the token that expires in a second", ofDying)
+		busytest.Receive(t, "the end of the stream of the token that expired", ofDying)
+		lasts("the key that is still there", ofShop)
+		takeOut(t, guard, w.access.KeysFile, "shop ")
+		busytest.Receive(t, "the end of the stream of the key that was taken out", ofShop)
+		lasts("the other key", ofOperator)
+		lasts("the token", ofAnn)
+	})
 }
 
-// followUntilItExpires opens a stream with a token that expires a moment later. On a busy machine the token may expire before
-// the stream begins: then the next token lasts longer.
-func (d *doors) followUntilItExpires() (gone <-chan struct{}) {
-	d.Helper()
-	const leeway = 30 * time.Second // by which clocks may differ
-	for lasts := 2 * time.Second; ; lasts *= 2 {
-		status, gone := d.followWith(d.expiring(time.Now().Add(lasts - leeway)))
-		switch {
-		case status == http.StatusOK:
-			return gone
-		case status != http.StatusUnauthorized || lasts > 10*time.Second:
-			d.Fatalf("a token that lasts %v: %d", lasts, status)
-		}
-	}
-}
-
-func (d *doors) wait(of string, gone <-chan struct{}) {
-	d.Helper()
-	select {
-	case <-gone:
-	case <-time.After(20 * time.Second):
-		d.Errorf("the stream of %s goes on", of)
-	}
-}
-
-// takeOut removes the keys whose lines start with a text, and makes the service read the file again.
-func (d *doors) takeOut(begins string) {
-	d.Helper()
-	text, err := os.ReadFile(d.keysFile)
+// takeOut removes the keys whose lines start with a text, and makes the guard read the file again.
+func takeOut(t *testing.T, guard *access.Guard, file, begins string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err == nil {
-		err = os.WriteFile(d.keysFile, withoutLine(text, begins), 0o600)
+		err = os.WriteFile(file, withoutLine(text, begins), 0o600)
 	}
-	if err = errors.Join(err, d.app.Reload()); err != nil {
-		d.Fatal(err)
+	if err = errors.Join(err, guard.Reload()); err != nil {
+		t.Fatal(err)
 	}
 }
 

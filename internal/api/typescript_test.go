@@ -12,7 +12,7 @@ import (
 
 // workshop is a copy of the folder typescript, with its packages.
 type workshop struct {
-	*testing.T
+	t           *testing.T
 	folder, url string
 }
 
@@ -30,7 +30,7 @@ func openWorkshop(t *testing.T, url string) workshop {
 
 // run runs a command in a folder of the workshop, as a test of its own.
 func (w workshop) run(in, name string, arguments ...string) bool {
-	return w.Run(name, func(t *testing.T) {
+	return w.t.Run(name, func(t *testing.T) {
 		command := exec.CommandContext(t.Context(), "nice", arguments...)
 		command.Dir = filepath.Join(w.folder, in)
 		command.Env = append(os.Environ(), "INVENTORY_URL="+w.url, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")

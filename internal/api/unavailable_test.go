@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"inventory/internal/api"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -91,16 +91,14 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := selling.NewService(selling.Config{Store: brokenStore{err: c.err}})
+			service := selling.NewService(selling.Config{Store: brokenStore{err: c.err}, AnswerWithin: answerWithin})
 			t.Cleanup(func() {
 				if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 					t.Error(err)
 				}
 			})
-			var log strings.Builder
 			handler := api.New(api.Config{
-				Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()),
-				Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: new(busytest.Log).Logger(),
 			})
 			for _, r := range []struct{ method, path, body string }{
 				{"PUT", "/v1/skus/a", `{"stock":1}`},
@@ -201,17 +199,19 @@ func TestReadyzShowsWhatFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			handler := api.NewAdmin(api.AdminConfig{
-				Gatherer: prometheus.NewRegistry(), Database: c.database, Redis: c.redis, Locks: c.locks, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			synctest.Test(t, func(t *testing.T) {
+				handler := api.NewAdmin(api.AdminConfig{
+					Gatherer: prometheus.NewRegistry(), Database: c.database, Redis: c.redis, Locks: c.locks, Logger: slog.New(slog.DiscardHandler),
+				})
+				w, start := httptest.NewRecorder(), time.Now()
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+				if took := time.Since(start); took > time.Second { // as long as orchestrators wait
+					t.Errorf("answered after %v", took)
+				}
+				if w.Code != c.status || strings.TrimSpace(w.Body.String()) != c.body {
+					t.Errorf("got %d %s, want %d %s", w.Code, w.Body.String(), c.status, c.body)
+				}
 			})
-			w, start := httptest.NewRecorder(), time.Now()
-			handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
-			if took := time.Since(start); took > time.Second { // as long as orchestrators wait
-				t.Errorf("answered after %v", took)
-			}
-			if w.Code != c.status || strings.TrimSpace(w.Body.String()) != c.body {
-				t.Errorf("got %d %s, want %d %s", w.Code, w.Body.String(), c.status, c.body)
-			}
 		})
 	}
 }

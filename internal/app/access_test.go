@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,7 +9,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
-	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -22,6 +20,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/stock/stocktest"
 )
 
@@ -96,6 +95,7 @@ func TestTLS(t *testing.T) {
 
 // The service closes a connection that sends nothing, not even a hello, when its time is over.
 func TestTLSKeepsDeadlines(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
 	a := start(t, app.Config{Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile})
@@ -104,12 +104,11 @@ func TestTLSKeepsDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	begun := time.Now()
-	if err := conn.SetReadDeadline(begun.Add(time.Minute)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(busytest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("after %v: %v", time.Since(begun), err)
+		t.Errorf("got %v, want that the service closes the connection", err)
 	}
 }
 
@@ -147,6 +146,7 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 // The permitted addresses of a service depend on whether it asks for keys. If it asks for none, the log says so in one
 // line.
 func TestListeningToStrangers(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	_, line, err := access.NewKey("shop", access.ScopeBuyer)
 	if err != nil {
@@ -173,11 +173,11 @@ func TestListeningToStrangers(t *testing.T) {
 		"metrics to all":             {app.Config{Access: keys, MetricsListen: "0.0.0.0:0"}, ""},
 		"admin to all, as is meant":  {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AdminAllowAnonymous: true}, "anybody who reaches the admin listener"},
 	} {
-		var log bytes.Buffer
+		var log busytest.Log
 		c.config.DatabaseURL, c.config.Lock = "sqlite:"+stocktest.SQLiteFile(t), app.LockNone
 		c.config.ShutdownDelay = new(time.Duration)
-		c.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		a, err := app.Start(t.Context(), c.config)
+		c.config.Logger = log.Logger()
+		a, err := tryStart(t, c.config)
 		if c.says == refused {
 			if err == nil || !strings.Contains(err.Error(), refused) {
 				t.Errorf("%s: %v", name, err)
@@ -185,7 +185,7 @@ func TestListeningToStrangers(t *testing.T) {
 			continue
 		}
 		if err == nil {
-			err = a.Close(t.Context())
+			closeNow(t, a)
 		}
 		told := strings.Count(log.String(), "body ") // in the lines "nobody is asked" and "anybody who reaches"
 		if err != nil || !strings.Contains(log.String(), c.says) || told != min(1, len(c.says)) {

@@ -22,6 +22,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -37,15 +38,6 @@ type guarded struct {
 
 func openGuarded(t *testing.T, config app.Config) *guarded {
 	t.Helper()
-	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +50,9 @@ func openGuarded(t *testing.T, config app.Config) *guarded {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config.DatabaseURL, config.Lock, config.RedisURL = url, app.LockReentrant, redisServers[0].URL()
+	config.DatabaseURL, config.Lock, config.RedisURL = emptyDatabase(t), app.LockReentrant, redisServers[0].URL()
 	config.Access = access.Config{Tokens: access.TokenConfig{Algorithm: "EdDSA", KeyFile: file, Audience: "inventory"}}
-	a, err := app.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	a := startOn(t, config)
 	g := &guarded{App: a, key: private}
 	if _, _, err := a.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "bought", Stock: shopStock, Segments: shopSegments}); err != nil {
 		t.Fatal(err)
@@ -113,6 +97,7 @@ func strangersDialer() *net.Dialer {
 // TestBadTokensLeaveOthersTheirTurn lets strangers send tokens with wrong signatures. The check of a signature costs more
 // than an order, so the limit comes first: only within it does a stranger learn that the token is wrong.
 func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
+	busytest.Slow(t)
 	const limit = 2 // requests a second of an address: checks are few, even on a slow machine
 	g := openGuarded(t, app.Config{AddressRateLimit: limit})
 	_, stranger, err := ed25519.GenerateKey(rand.Reader)
@@ -140,6 +125,7 @@ func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
 // TestListenersLeaveOthersTheirStream lets one token try to open all the streams of the service. Others still get their
 // streams and their events, and buyers keep their rate.
 func TestListenersLeaveOthersTheirStream(t *testing.T) {
+	busytest.Slow(t)
 	g := openGuarded(t, app.Config{})
 	greedy := g.token(t, "greedy")
 	taken := 0
@@ -190,11 +176,11 @@ func (g *guarded) listen(t *testing.T, token string) (status int, stream io.Read
 
 // hearsOf reads a stream until a text arrives.
 func hearsOf(stream io.Reader, what string) error {
-	var told strings.Builder
+	var heard strings.Builder
 	buffer := make([]byte, 4096)
-	for !strings.Contains(told.String(), what) {
+	for !strings.Contains(heard.String(), what) {
 		n, err := stream.Read(buffer)
-		if told.Write(buffer[:n]); err != nil {
+		if heard.Write(buffer[:n]); err != nil {
 			return err
 		}
 	}
@@ -204,6 +190,7 @@ func hearsOf(stream io.Reader, what string) error {
 // TestConnectionsLeaveOthersTheirs lets strangers open connections and send little on them, 150 at first and then more,
 // in a room for 100. Buyers keep their connections and their rate, and their new connections are accepted.
 func TestConnectionsLeaveOthersTheirs(t *testing.T) {
+	busytest.Slow(t)
 	g := openGuarded(t, app.Config{MaxConnections: 100})
 	address := strings.TrimPrefix(g.URL(), "http://")
 	open := func(ctx context.Context, _ *caller, n int) int {
@@ -233,6 +220,7 @@ func TestConnectionsLeaveOthersTheirs(t *testing.T) {
 // TestUnfinishedRequestsLeaveOthersTheirs lets 150 strangers without a key announce bodies that do not come, in a room for 100.
 // Whoever is cut off connects again at once.
 func TestUnfinishedRequestsLeaveOthersTheirs(t *testing.T) {
+	busytest.Slow(t)
 	g := openGuarded(t, app.Config{MaxConnections: 100})
 	address := strings.TrimPrefix(g.URL(), "http://")
 	const head = "POST /v1/skus/bought/deductions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -262,17 +250,17 @@ func TestUnfinishedRequestsLeaveOthersTheirs(t *testing.T) {
 		})
 	}
 	standing.Wait()
-	told := make(map[int]int)
-	for who := range 20 {
-		late := newCaller(t, g.URL())
-		late.token = g.token(t, fmt.Sprint("late-", who))
-		for range 5 {
-			limited, done := context.WithTimeout(t.Context(), 2*time.Second)
-			told[late.get(limited, "/v1/skus/bought")]++
-			done()
+	// On a busy machine new connections may be cut off before their requests come: then there is another round.
+	busytest.Soon(t, "nearly all honest buyers are answered", func() bool {
+		told := make(map[int]int)
+		for who := range 20 {
+			late := newCaller(t, g.URL())
+			late.token = g.token(t, fmt.Sprint("late-", who))
+			for range 5 {
+				told[late.get(busytest.Context(t), "/v1/skus/bought")]++
+			}
 		}
-		if told[0] > 5 { // on a busy machine a new connection may be cut off before its request comes
-			t.Fatalf("honest buyers were told %v, where all but a few should be told 200", told)
-		}
-	}
+		t.Logf("honest buyers were told %v", told)
+		return told[http.StatusOK] >= 95
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 )
@@ -31,7 +32,7 @@ func TestCitusService(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "citus" + strings.TrimPrefix(plain, "postgres")
-	config := Config{DatabaseURL: url, Lock: LockNone, DrainTimeout: time.Second}
+	config := Config{DatabaseURL: url, Lock: LockNone, AnswerWithin: busytest.Patience, DrainTimeout: busytest.Patience}
 	refused := func(config Config, want string) {
 		t.Helper()
 		a, err := Start(t.Context(), config)

@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/copying"
 	"inventory/internal/stock"
 )
@@ -29,6 +30,7 @@ import (
 // TestACopyGoesOnWhereTheServiceStopped copies what a service has sold, from SQLite to PostgreSQL and back: every row is the same,
 // requests that are sent again are answered as before, and both services sell on.
 func TestACopyGoesOnWhereTheServiceStopped(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	first, again, last := filepath.Join(t.TempDir(), "first.db"), filepath.Join(t.TempDir(), "again.db"), filepath.Join(t.TempDir(), "last.db")
 	server := emptyDatabase(t)
@@ -71,10 +73,14 @@ func TestACopyGoesOnWhereTheServiceStopped(t *testing.T) {
 
 // TestACopyKnowsEveryTable: a table or a column of the schema that is not copied is named.
 func TestACopyKnowsEveryTable(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	file, server := filepath.Join(t.TempDir(), "inventory.db"), emptyDatabase(t)
 	for _, url := range []string{"sqlite:" + file, server} {
-		if _, err := app.MigrateUp(t.Context(), url); err != nil {
+		if err := inTime(t, func() error {
+			_, err := app.MigrateUp(t.Context(), url)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +144,8 @@ func manyOrders(t *testing.T, rows int) (file string) {
 
 // TestACopyNeedsNoMemoryForItsRows: the rows that are under way are few, however many there are.
 func TestACopyNeedsNoMemoryForItsRows(t *testing.T) { // not parallel: it measures
-	const rows, early, most = 60_000, 5000, 4 << 20
+	busytest.Slow(t)
+	const rows, early, most = 12_000, 2000, 1 << 20 // a row has more than 150 bytes
 	file, server, back := "sqlite:"+manyOrders(t, rows), emptyDatabase(t), "sqlite:"+filepath.Join(t.TempDir(), "back.db")
 	for _, urls := range [][2]string{{file, server}, {server, back}} {
 		used := func() int {
@@ -158,6 +165,7 @@ func TestACopyNeedsNoMemoryForItsRows(t *testing.T) { // not parallel: it measur
 				}
 			}
 		}})
+		t.Logf("%d bytes more were in use at the end", grown)
 		if err != nil || shown != rows || grown > most {
 			t.Errorf("to %s: %d rows, with %d bytes more in use at the end, want %d at most: %v", done.To, shown, grown, most, err)
 		}
@@ -171,17 +179,21 @@ const copyCase = "INVENTORY_TEST_COPY"
 func TestACopyThatIsKilledLeavesNothing(t *testing.T) {
 	const rows, killedAt = 5000, 3000
 	if urls := strings.Fields(os.Getenv(copyCase)); len(urls) == 2 { // it is this process
-		shown := 0
-		_, err := app.Copy(t.Context(), app.Copying{From: urls[0], To: urls[1], Progress: func(int) func() {
-			return func() {
-				if shown++; shown == killedAt {
-					_, _ = fmt.Println("copying") // else the test waits, and ends
-					select {}
+		err := inTime(t, func() error {
+			shown := 0
+			_, err := app.Copy(t.Context(), app.Copying{From: urls[0], To: urls[1], Progress: func(int) func() {
+				return func() {
+					if shown++; shown == killedAt {
+						_, _ = fmt.Println("copying") // else the test waits, and ends
+						select {}
+					}
 				}
-			}
-		}})
+			}})
+			return err
+		})
 		t.Fatal("it was not killed", err)
 	}
+	busytest.Slow(t)
 	t.Parallel()
 	file, server, back := "sqlite:"+manyOrders(t, rows), emptyDatabase(t), "sqlite:"+filepath.Join(t.TempDir(), "back.db")
 	for _, urls := range [][2]string{{file, server}, {server, back}} {
@@ -201,7 +213,11 @@ func TestACopyThatIsKilledLeavesNothing(t *testing.T) {
 		if ended := command.Wait(); err != nil || ended == nil {
 			t.Fatal(err, ended)
 		}
-		left, err := app.Copy(t.Context(), app.Copying{From: urls[0], To: urls[1], Progress: func(int) func() { return func() {} }})
+		var left app.Copied
+		err = inTime(t, func() (err error) {
+			left, err = app.Copy(t.Context(), app.Copying{From: urls[0], To: urls[1], Progress: func(int) func() { return func() {} }})
+			return err
+		})
 		if err != nil || left.Tables[slices.IndexFunc(left.Tables, func(table copying.Table) bool { return table.Name == "orders" })].Rows != rows {
 			t.Errorf("after the kill %v: %v", left, err)
 		}
@@ -211,7 +227,12 @@ func TestACopyThatIsKilledLeavesNothing(t *testing.T) {
 func copyDatabase(t *testing.T, from, to string) {
 	t.Helper()
 	shown := 0
-	done, err := app.Copy(t.Context(), app.Copying{From: from, To: to, Progress: func(int) func() { return func() { shown++ } }})
+	var done app.Copied
+	err := inTime(t, func() (err error) {
+		shown = 0
+		done, err = app.Copy(t.Context(), app.Copying{From: from, To: to, Progress: func(int) func() { return func() { shown++ } }})
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +288,7 @@ const terms = `{"ref":"terms-1","name":"Lampe, \"groß\"","sale_ends_at":"2999-0
 
 // sellsAll makes rows of every kind.
 func (c copied) sellsAll() {
-	c.Helper()
+	c.t.Helper()
 	for sku, body := range map[string]string{
 		"lamp": `{"stock":100,"segments":10,"name":"Lamp"}`,
 		"bulb": `{"stock":50,"segments":2,"sale_starts_at":"2020-01-01T00:00:00.123456Z"}`,
@@ -296,15 +317,17 @@ func (c copied) sellsAll() {
 	c.sends("DELETE", happening{path: "/v1/skus/gone"}, 200)
 	c.sends("DELETE", happening{path: "/v1/skus/old"}, 200)
 	nothing := func(string, stock.Pruned) error { return nil }
-	if err := app.Prune(c.Context(), c.config.DatabaseURL, time.Now(), false, nothing); err != nil {
-		c.Fatal(err)
+	if err := inTime(c.t, func() error {
+		return app.Prune(c.t.Context(), c.config.DatabaseURL, time.Now(), false, nothing)
+	}); err != nil {
+		c.t.Fatal(err)
 	}
 	c.untilExpired("late")
 }
 
 // answersAgain sends requests again: none does anything.
 func (c copied) answersAgain(late int) {
-	c.Helper()
+	c.t.Helper()
 	for _, h := range sent() {
 		c.sends("POST", h, 200)
 	}
@@ -315,7 +338,7 @@ func (c copied) answersAgain(late int) {
 
 // sellsOn changes what was copied, and sells more.
 func (c copied) sellsOn(name string) {
-	c.Helper()
+	c.t.Helper()
 	order := func(sku, buyer string, quantity int) happening {
 		return happening{"/v1/skus/" + sku + "/deductions", fmt.Sprintf(`{"order_id":%q,"buyer_id":%q,"quantity":%d}`, name+buyer, buyer, quantity)}
 	}
@@ -332,7 +355,7 @@ func (c copied) sellsOn(name string) {
 
 // all is what the API tells of all rows.
 func (c copied) all() map[string]any {
-	c.Helper()
+	c.t.Helper()
 	all := make(map[string]any)
 	read := func(path string) map[string]any {
 		body := c.sends("GET", happening{path: path}, 200)
@@ -355,27 +378,30 @@ func (c copied) all() map[string]any {
 }
 
 func (c copied) isStill(want map[string]any) {
-	c.Helper()
+	c.t.Helper()
 	got := c.all()
 	for path := range want {
 		if !reflect.DeepEqual(got[path], want[path]) {
-			c.Errorf("%s is %v\nand was %v", path, got[path], want[path])
+			c.t.Errorf("%s is %v\nand was %v", path, got[path], want[path])
 		}
 	}
 }
 
 // told returns what the outbox tells, in the order of its versions and without its cursors.
 func (c copied) told(url string) (changes []stock.Change) {
-	c.Helper()
-	err := app.WithOutbox(c.Context(), url, true, func(o stock.Outbox) error {
-		status, err := o.Status(c.Context())
-		for err == nil && len(changes) < int(status.Rows) { // transactions of other tests may delay it
-			changes, err = o.Read(c.Context(), "", 1000)
-		}
+	c.t.Helper()
+	err := app.WithOutbox(c.t.Context(), url, true, func(o stock.Outbox) error {
+		status, err := o.Status(c.t.Context())
+		busytest.Soon(c.t, "the outbox tells all its rows, whatever transactions of other tests there are", func() bool {
+			if err == nil && len(changes) < int(status.Rows) {
+				changes, err = o.Read(c.t.Context(), "", 1000)
+			}
+			return err != nil || len(changes) >= int(status.Rows)
+		})
 		return err
 	})
 	if err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 	slices.SortFunc(changes, func(a, b stock.Change) int { return cmp.Compare(a.Version, b.Version) })
 	for i := range changes {

@@ -3,9 +3,10 @@ package app
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/busytest"
 )
 
 // Nobody outside the process can reach the embedded Redis. Inside, it carries the same load as a Redis with a port.
@@ -24,8 +25,8 @@ func TestEmbeddedRedisHasNoPort(t *testing.T) {
 		t.Errorf("it listens on %v", at)
 	}
 	value := strings.Repeat("x", 8<<10)
-	pipe := r.client.(*redis.Client).WithTimeout(time.Minute).Pipeline() // long for a busy machine; a deadlock never answers
-	for range 1000 {                                                     // whole scripts for the locks of a SKU are as long, and their answers as short
+	pipe := r.client.(*redis.Client).WithTimeout(busytest.Patience).Pipeline() // a deadlock never answers
+	for range 1000 {                                                           // whole scripts for the locks of a SKU are as long, and their answers as short
 		pipe.Set(t.Context(), "key", value, 0)
 	}
 	answers, err := pipe.Exec(t.Context())

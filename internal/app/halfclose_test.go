@@ -5,7 +5,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
+
+	"inventory/internal/busytest"
 )
 
 // TestWhoHangsUpEndsItsRequest: also a caller that ends its sending side.
@@ -24,14 +25,10 @@ func TestWhoHangsUpEndsItsRequest(t *testing.T) {
 	} {
 		c := call(t, address)
 		c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
-		<-begun
+		busytest.Receive(t, "the request", begun)
 		if err := leave(c.Conn.(*net.TCPConn)); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-ended:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: the request goes on", name)
-		}
+		busytest.Receive(t, "the end of the request of a caller that has "+name, ended)
 	}
 }

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"inventory/internal/busytest"
 )
 
 // testListener is a listener that signals whenever one of its connections has become idle, a moment after its answer.
@@ -26,9 +28,9 @@ type testListener struct {
 
 // answered waits for the answer to the only caller that waits for one, until its connection is idle.
 func (l testListener) answered(c caller) {
-	c.Helper()
+	c.t.Helper()
 	c.answered()
-	<-l.becameIdle
+	busytest.Receive(c.t, "that the connection is idle", l.becameIdle)
 }
 
 // listen serves a handler with two places for connections, and returns its address.
@@ -44,7 +46,7 @@ func listen(t *testing.T, handler http.HandlerFunc) (l testListener, address str
 		r.Context().Value(connKey{}).(*conn).admitted.Store(true)
 		handler(w, r)
 	}
-	server := &http.Server{Handler: noteWork(http.HandlerFunc(admitting)), ConnContext: connContext, ConnState: note, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: noteWork(http.HandlerFunc(admitting)), ConnContext: connContext, ConnState: note, ReadHeaderTimeout: busytest.Patience}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -67,8 +69,8 @@ func listenPlain(t *testing.T) net.Listener {
 
 // caller is one end of a connection.
 type caller struct {
-	*testing.T
 	net.Conn
+	t       *testing.T
 	answers *bufio.Reader
 }
 
@@ -79,40 +81,40 @@ func call(t *testing.T, address string) caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(busytest.Patience)); err != nil {
 		t.Fatal(err)
 	}
-	return caller{t, conn, bufio.NewReader(conn)}
+	return caller{conn, t, bufio.NewReader(conn)}
 }
 
 func (c caller) send(text string) {
-	c.Helper()
+	c.t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 }
 
 const request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 func (c caller) answered() {
-	c.Helper()
+	c.t.Helper()
 	answer, err := http.ReadResponse(c.answers, nil)
 	if err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 	answer.Body.Close()
 }
 
 // closed waits for the end of the connection.
 func (c caller) closed() {
-	c.Helper()
+	c.t.Helper()
 	if _, err := c.answers.ReadByte(); err == nil {
-		c.Error("there is an answer")
+		c.t.Error("there is an answer")
 	} else if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		c.Error("the connection stays")
+		c.t.Error("the connection stays")
 	}
 }
 
@@ -158,7 +160,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	waiting := call(t, address)
 	waiting.send(request)
 	end <- struct{}{}
-	<-begun // the one that waited; otherwise this blocks
+	busytest.Receive(t, "the request of the one that waited", begun)
 	if inside := l.count(); inside > 2 {
 		t.Errorf("%d connections at once, want two", inside)
 	}
@@ -195,7 +197,7 @@ func TestFullListenerCloses(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-refused; !errors.Is(err, net.ErrClosed) {
+	if err := busytest.Receive(t, "the end of Accept", refused); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v, want %v", err, net.ErrClosed)
 	}
 	if err := first.Close(); err != nil || l.count() != 0 {
@@ -231,7 +233,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 	if err := last.Close(); err != nil {
 		t.Error(err)
 	}
-	<-drained
+	busytest.Receive(t, "the end of the drain", drained)
 }
 
 // TestWhoDoesNotGoOnKeepsNobodyOut: neither callers whose bodies do not come, nor those that do not read their answers, nor those
@@ -268,7 +270,7 @@ func TestWhoDoesNotGoOnKeepsNobodyOut(t *testing.T) {
 			})
 			for range 2 {
 				call(t, address).send(sent)
-				<-begun
+				busytest.Receive(t, "the request", begun)
 			}
 			honest := call(t, address)
 			honest.send(request)
@@ -319,10 +321,10 @@ func TestWhoDoesNotReadOverHTTP2KeepsNobodyOut(t *testing.T) {
 			})
 			for range 2 {
 				askWithoutWindow(t, server)
-				<-begun
+				busytest.Receive(t, "the request", begun)
 			}
 			conn := callOverTLS(t, server)
-			honest := caller{t, conn, bufio.NewReader(conn)}
+			honest := caller{conn, t, bufio.NewReader(conn)}
 			honest.send(request)
 			honest.answered()
 		})

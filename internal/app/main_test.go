@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 )
 
@@ -32,9 +32,7 @@ func run(m *testing.M) int {
 	if err == nil {
 		code = m.Run()
 	}
-	// A pool whose server is down checks once a second whether it has been closed.
-	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err = errors.Join(err, stopServers(), goleak.Find(dialling)); err != nil {
+	if err = errors.Join(err, stopServers(), busytest.Leaks()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -86,7 +86,7 @@ func (s redisServers) ping(ctx context.Context) error {
 	errs := make([]error, len(s))
 	var asking sync.WaitGroup
 	for i, server := range s {
-		asking.Go(func() { errs[i] = server.client.Ping(ctx).Err() })
+		asking.Go(func() { errs[i] = server.answers(ctx) })
 	}
 	asking.Wait()
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
@@ -94,6 +94,16 @@ func (s redisServers) ping(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", len(errs), len(s), errs[0])
+}
+
+// answers asks until there is an answer, or ctx ends. One try may be over after redisAnswer on a machine that is busy.
+func (r *redisServer) answers(ctx context.Context) error {
+	for {
+		err := r.client.Ping(ctx).Err()
+		if slow, is := errors.AsType[net.Error](err); !is || !slow.Timeout() || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 func (r *redisServer) close() error {

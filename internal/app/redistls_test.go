@@ -1,15 +1,14 @@
 package app_test
 
 import (
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock/stocktest"
 )
@@ -44,6 +43,7 @@ func withTLS(redisURL string, files servertest.TLS, more ...string) string {
 // TestRedisWithItsOwnAuthority: servers that show certificates of an authority of one's own, and ask clients for one, give
 // locks: a server, those of a RedLock, those behind Sentinels and the Sentinels themselves, and a cluster.
 func TestRedisWithItsOwnAuthority(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	own := authority(t)
 	servers, client := issue(t, own), issue(t, own, "client")
@@ -105,6 +105,7 @@ func TestRedisWithItsOwnAuthority(t *testing.T) {
 // TestRedisCertificatesAreReadAgain: while two processes sell, clients and then the server get certificates of another
 // authority. Every order stays, and locks work with each.
 func TestRedisCertificatesAreReadAgain(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	old, next := authority(t), authority(t)
 	server, err := issue(t, old).StartRedis(t.Context())
@@ -194,12 +195,9 @@ func TestWrongFilesOfRedisAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := app.Start(t.Context(), app.Config{
-				DatabaseURL: "sqlite:" + stocktest.SQLiteFile(t), RedisURL: withTLS(server.URL(), c.files), DrainTimeout: time.Second,
-				Logger: slog.New(slog.DiscardHandler),
-			})
+			a, err := tryStart(t, app.Config{DatabaseURL: "sqlite:" + stocktest.SQLiteFile(t), RedisURL: withTLS(server.URL(), c.files)})
 			if err == nil {
-				stopLater(t, func() error { return a.Close(t.Context()) })
+				closeNow(t, a)
 				t.Fatal("it started")
 			}
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

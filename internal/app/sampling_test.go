@@ -2,20 +2,23 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"inventory/internal/busytest"
+	"inventory/internal/stock"
 )
 
 // TestFailuresThatRepeatAreCounted: two thousand failures are eleven lines, and the last line has the number of the missing ones.
 func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told lockedText
+		var told busytest.Log
 		sampled := newQuiet(slog.NewTextHandler(&told, nil), &outage{})
 		log := slog.New(sampled)
 		ctx, end := context.WithCancel(t.Context())
@@ -55,22 +58,39 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	})
 }
 
-// lockedText is a text to which several goroutines may write.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+// TestAnOutageExplainsFailures: while probes fail, and a bit longer, the failures of single requests are not logged. Others are.
+func TestAnOutageExplainsFailures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told busytest.Log
+		var down error
+		o := &outage{warnings: newWarnings(slog.New(slog.DiscardHandler)), ready: func(context.Context) error { return down }}
+		log := slog.New(newQuiet(slog.NewTextHandler(&told, nil), o))
+		unavailable := stock.Unavailable(errors.New("refused"), "write")
+		logs := func(when string, err error, want bool) {
+			t.Helper()
+			before := told.String()
+			if log.Warn("request failed", "error", err); (told.String() != before) != want {
+				t.Errorf("%s: a failure is logged: %t, want %t", when, !want, want)
+			}
+		}
+		logs("before the outage", unavailable, true)
+		down = errors.New("down")
+		for range 5 {
+			if o.probe(t.Context()) {
+				t.Error("the database is there")
+			}
+			time.Sleep(outageAfter)
+			logs("within the outage", unavailable, false)
+			logs("within the outage, for another reason", &stock.Error{Code: stock.CodeOverloaded}, true)
+		}
+		down = nil
+		if !o.probe(t.Context()) {
+			t.Error("the database is not there")
+		}
+		time.Sleep(time.Nanosecond)
+		logs("after the outage", unavailable, true)
+	})
 }
 
 // TestMessagesWithoutEndAreNotRemembered: the number of messages is bounded.

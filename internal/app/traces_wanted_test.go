@@ -3,11 +3,12 @@ package app
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"inventory/internal/busytest"
 )
 
 func TestTracesWanted(t *testing.T) {
@@ -43,9 +44,9 @@ func (m *moodyExporter) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) (e
 
 func TestLostTracesAreLoggedOnce(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
+	var log busytest.Log
 	refused := errors.New("refused")
-	e := exporter{&moodyExporter{errs: []error{nil, refused, refused, nil, nil}}, newWarnings(slog.New(slog.NewTextHandler(&log, nil)))}
+	e := exporter{&moodyExporter{errs: []error{nil, refused, refused, nil, nil}}, newWarnings(log.Logger())}
 	for range 5 {
 		if err := e.ExportSpans(t.Context(), nil); err != nil {
 			t.Errorf("the error went to OpenTelemetry: %v", err)

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"inventory/internal/app"
+	"inventory/internal/busytest"
 )
 
 // spanCollector takes spans by OTLP over HTTP.
@@ -90,18 +93,18 @@ func (c *spanCollector) statements(name string, of ...*trace.Span) []*trace.Span
 	return c.named(name, messages...)
 }
 
-// traceTo makes services that start from now on send their spans to an address. They send only when they close, because
-// no batch is due before.
-func traceTo(t *testing.T, address string) {
+// traceTo makes services that start from now on send their spans to an address, within a time and when they close.
+func traceTo(t *testing.T, address string, within time.Duration) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
-	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", strconv.FormatInt(within.Milliseconds(), 10))
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", strconv.FormatInt(busytest.Patience.Milliseconds(), 10))
 }
 
 // TestRequestsBatchesAndLocksHaveSpans cannot run in parallel: it changes the environment.
 func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	spans := collectSpans(t)
-	traceTo(t, spans.URL)
+	traceTo(t, spans.URL, 10*time.Millisecond)
 	a, send := startTraced(t)
 	if !strings.Contains(goroutines(), "go.opentelemetry.io/otel/sdk/trace") {
 		t.Error("nothing runs that would send spans")
@@ -112,9 +115,11 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	send(http.MethodGet, "/v1/skus/traced", "", "")
 	send(http.MethodPost, "/v1/orders", `{"order_id":"basket","reserve_for":"1m","lines":[{"sku":"traced","quantity":1}]}`, "")
 	send(http.MethodPost, "/v1/orders/basket/commit", "", "")
-	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	commits := func() []*trace.Span { return spans.named("POST /v1/orders/:order_id/commit") }
+	busytest.Soon(t, "the spans of all requests and of the lock arrive", func() bool { // a closing service waits two seconds for that
+		return len(spans.statements("WITH", commits()...)) > 0 && len(spans.named("evalsha")) > 0
+	})
+	closeNow(t, a)
 	read := spans.named("GET /v1/skus/:sku")
 	if len(read) != 1 || len(spans.statements("SELECT", read...)) == 0 {
 		t.Errorf("a read has spans %v with statements %v", read, spans.statements("SELECT", read...))
@@ -127,13 +132,15 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.statements("WITH", batch...)) != 1 {
 		t.Errorf("its batch has spans %v with statements %v", batch, spans.statements("WITH", batch...))
 	}
-	commit := spans.named("POST /v1/orders/:order_id/commit")
+	commit := commits()
 	if len(commit) != 1 || len(spans.statements("WITH", commit...)) != 1 {
 		t.Errorf("a commit of an order has spans %v with statements %v", commit, spans.statements("WITH", commit...))
 	}
 	if len(spans.named("evalsha")) == 0 {
 		t.Error("the lock has no span")
 	}
+	spans.mu.Lock()
+	defer spans.mu.Unlock()
 	for _, service := range spans.services {
 		if service != "inventory" {
 			t.Errorf("the service is named %q", service)
@@ -146,50 +153,43 @@ func TestNoTracesUnlessConfigured(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	a, send := startTraced(t)
 	send(http.MethodPut, "/v1/skus/untraced", `{"stock":10}`, "")
-	if stacks := goroutines(); strings.Contains(stacks, "opentelemetry") {
-		t.Error(stacks)
-	}
-	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Error(err)
-	}
+	busytest.Soon(t, "nothing of opentelemetry runs", func() bool { return !strings.Contains(goroutines(), "opentelemetry") })
+	closeNow(t, a)
 }
 
 // TestASilentCollectorHoldsNobodyUp: Close gives up on it, and leaves nothing behind; TestMain checks that.
 func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
+	busytest.Slow(t)
 	asked := make(chan struct{}, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the caller leaves
-		asked <- struct{}{}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(silent.Close)
-	traceTo(t, silent.URL)
-	a, send := startTraced(t)
-	send(http.MethodPut, "/v1/skus/unheard", `{"stock":10}`, "")
-	err := a.Close(context.WithoutCancel(t.Context()))
-	if err == nil || !strings.Contains(err.Error(), "send the last traces") {
-		t.Errorf("closing said %v", err)
-	}
-	<-asked
+	traceTo(t, silent.URL, time.Hour)
+	busytest.Soon(t, "a service that closes asks the collector", func() bool {
+		a, send := startTraced(t)
+		send(http.MethodPut, "/v1/skus/unheard", `{"stock":10}`, "")
+		err := a.Close(context.WithoutCancel(t.Context()))
+		if err == nil || !strings.Contains(err.Error(), "send the last traces") {
+			t.Errorf("closing said %v", err)
+		}
+		return len(asked) > 0 // on a busy machine the service may have given up before
+	})
 }
 
 // startTraced starts a service. send sends it a request, in a trace if one is given.
 func startTraced(t *testing.T) (a *app.App, send func(method, path, body, traceparent string)) {
 	t.Helper()
-	database, drop, err := postgresServer.CreateDatabase(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err = app.Start(t.Context(), app.Config{DatabaseURL: database, RedisURL: redisServers[0].URL()})
+	a, err := tryStart(t, app.Config{DatabaseURL: emptyDatabase(t), RedisURL: redisServers[0].URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	t.Cleanup(func() {
-		if err := drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
 	return a, func(method, path, body, traceparent string) {
 		t.Helper()
 		defer transport.CloseIdleConnections()

@@ -1,15 +1,16 @@
 package app
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
+
+	"inventory/internal/busytest"
 )
 
 func TestWarningsAreLoggedWhenTheyBeginAndEnd(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
-	w := newWarnings(slog.New(slog.NewTextHandler(&log, nil)))
+	var log busytest.Log
+	w := newWarnings(log.Logger())
 	w.begin("wake_ups", "the Redis user must be allowed to SUBSCRIBE", "error", "NOPERM")
 	w.begin("wake_ups", "the Redis user must be allowed to SUBSCRIBE", "error", "NOPERM")
 	if got := strings.Count(log.String(), "level=WARN"); got != 1 {

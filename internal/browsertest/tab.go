@@ -24,10 +24,9 @@ import (
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-)
 
-// patience bounds all actions in a tab.
-const patience = time.Minute
+	"inventory/internal/busytest"
+)
 
 // Tab is a tab of its own browser, empty at first.
 type Tab struct {
@@ -42,16 +41,17 @@ type Tab struct {
 // Open starts a browser, which ends with the test.
 func Open(t *testing.T) *Tab {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	ctx, closeBrowser := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	ctx, closeBrowser := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.WSURLReadTimeout(busytest.Patience))...)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(func() {
 		closeTab()
 		closeBrowser()
-		stop()
 	})
 	tab := &Tab{t: t, ctx: ctx}
-	Do(tab, chromedp.Title()) // of the empty page: now the tab exists
+	if _, err := chromedp.Run(ctx, chromedp.Title()); err != nil { // of the empty page: now there is a tab, which lasts as long as ctx
+		t.Fatal(err)
+	}
 	if err := chromedp.Listen(ctx, tab.see); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,9 @@ func OpenAt(t *testing.T, url string) *Tab {
 // Do runs an action in the tab.
 func Do[T any](tab *Tab, action chromedp.Action[T]) T {
 	tab.t.Helper()
-	result, err := chromedp.Run(tab.ctx, action)
+	ctx, stop := context.WithTimeout(tab.ctx, busytest.Patience)
+	defer stop()
+	result, err := chromedp.Run(ctx, action)
 	if err != nil {
 		tab.t.Fatal(err)
 	}
@@ -119,9 +121,6 @@ func (tab *Tab) see(event any) {
 
 // The methods in this file do and see what a person does. A CSS selector names an element.
 
-// soon is how long a page may take to show an effect.
-const soon = 15 * time.Second
-
 // Shows waits until an element contains all of the texts.
 func (tab *Tab) Shows(selector string, texts ...string) {
 	tab.t.Helper()
@@ -138,13 +137,15 @@ func (tab *Tab) becomes(selector, property string, texts []string) {
 	tab.t.Helper()
 	said := ""
 	lacks := func(text string) bool { return !strings.Contains(said, text) }
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		said = Do(tab, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.%s ?? ""`, selector, property)))
-		if !slices.ContainsFunc(texts, lacks) {
-			return
+	defer func() {
+		if tab.t.Failed() {
+			tab.t.Logf("%s says %q", selector, said)
 		}
-	}
-	tab.t.Fatalf("%s says %q, want %q", selector, said, texts)
+	}()
+	busytest.Soon(tab.t, fmt.Sprintf("%s says %q", selector, texts), func() bool {
+		said = Do(tab, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.%s ?? ""`, selector, property)))
+		return !slices.ContainsFunc(texts, lacks)
+	})
 }
 
 // Clicks clicks on an element, and again if it moved away from the pointer, as a person does.
@@ -152,15 +153,12 @@ func (tab *Tab) Clicks(selector string) {
 	tab.t.Helper()
 	const watch = `((node) => { node.dataset.clicked = "no"; node.addEventListener("click", () => { node.dataset.clicked = "yes"; }, { once: true, capture: true }); })(document.querySelector(%q))`
 	const missed = `document.querySelector(%q)?.dataset.clicked === "no"`
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); {
+	busytest.Soon(tab.t, selector+" does not move away from a click", func() bool {
 		Do(tab, chromedp.WaitVisible(chromedp.CSS(selector)))
 		Do(tab, chromedp.Evaluate[any](fmt.Sprintf(watch, selector)))
 		Do(tab, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-		if !Do(tab, chromedp.Evaluate[bool](fmt.Sprintf(missed, selector))) {
-			return
-		}
-	}
-	tab.t.Fatalf("%s moves away from every click", selector)
+		return !Do(tab, chromedp.Evaluate[bool](fmt.Sprintf(missed, selector)))
+	})
 }
 
 // Opens opens the details that a summary hides.

@@ -11,11 +11,15 @@ package busytest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // Patience is how long a test waits for something that has to happen. It bounds no behaviour: it ends a test that would
@@ -56,6 +60,31 @@ func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Main runs the tests of a package, and exits with status 1 if they leave a goroutine behind.
+func Main(m *testing.M, options ...goleak.Option) {
+	code := m.Run()
+	if err := Leaks(options...); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leakTries is how often Leaks looks. goleak itself waits for a second, in which a busy machine may not end a goroutine.
+const leakTries = 30
+
+// Leaks returns an error if goroutines go on that should have ended. A connection pool of go-redis whose server is down may take
+// longer: it looks once a second whether it has been closed.
+func Leaks(options ...goleak.Option) (err error) {
+	options = append(options, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	for range leakTries {
+		if err = goleak.Find(options...); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // Slow leaves a test out of the inner loop (go test -short): it takes long, or a whole service of its own.

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"inventory/internal/browsertest"
+	"inventory/internal/busytest"
 )
 
 // lateStates is a proxy before a classroom. It reads each state at once, signals that, and answers when the test lets it.
@@ -61,18 +62,18 @@ func TestLateStatesInABrowser(t *testing.T) {
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
 	tab := browsertest.OpenAt(t, server.URL+"/")
-	<-late.read
+	busytest.Receive(t, "the page's first read of a state", late.read)
 	if early := browsertest.Do(tab, chromedp.Evaluate[float64](`document.querySelectorAll("select").length`)); early != 0 {
 		t.Errorf("%v choices are offered before the state is known", early)
 	}
 	late.answer <- struct{}{}
 	tab.Shows(".breaks", "Stop process 1")
-	<-late.read // a state of one process
+	busytest.Receive(t, "the page's read of a state of one process", late.read)
 	tab.Chooses("select[name=processes]", "2")
 	tab.Clicks("form[aria-label='The services'] button")
 	tab.Shows(".breaks", "Stop process 2")
 	late.answer <- struct{}{}
-	<-late.read // the page reads the next state after it has shown the one before
+	busytest.Receive(t, "the page's read after it has shown the state before", late.read)
 	if said := browsertest.Do(tab, chromedp.Evaluate[string](`document.querySelector(".breaks").innerText`)); !strings.Contains(said, "Stop process 2") {
 		t.Errorf("an old state has undone the choice: %q", said)
 	}

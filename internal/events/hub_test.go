@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -316,10 +317,10 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	relayed := newRelayed(t, server, t.Name())
 	for name, h := range map[string]*Hub{"alone": alone, "relayed": relayed} {
 		h.Publish(e)
-		// The relay's own goroutines allocate too, a few times a second.
-		if n := testing.AllocsPerRun(10_000, func() { h.Publish(e) }); n >= 1 {
-			t.Errorf("%s: %g allocations", name, n)
-		}
+		// The relay's own goroutines allocate too, a few times a second: on a busy machine that may be often.
+		busytest.Soon(t, name+": an event is published without an allocation", func() bool {
+			return testing.AllocsPerRun(10_000, func() { h.Publish(e) }) < 1
+		})
 	}
 }
 

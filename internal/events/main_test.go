@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 )
@@ -30,24 +29,19 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	// A pool whose server is down checks once a second whether it has been closed.
-	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := errors.Join(server.Stop(), goleak.Find(dialling)); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), busytest.Leaks()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
 }
 
-// patience is how long a test waits for something that must come.
-const patience = 20 * time.Second
-
 // newHub returns a hub of this process alone.
 func newHub(t testing.TB, c Config) *Hub {
 	t.Helper()
 	h := NewHub(c)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), busytest.Patience)
 		defer cancel()
 		if err := h.Close(ctx); err != nil {
 			t.Error(err)
@@ -61,8 +55,8 @@ func newHub(t testing.TB, c Config) *Hub {
 func newRelayed(t *testing.T, s *servertest.Redis, channel string) *Hub {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
-		Addr: s.Addr(), MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-		ReadTimeout: 250 * time.Millisecond, WriteTimeout: 250 * time.Millisecond, ContextTimeoutEnabled: true,
+		Addr: s.Addr(), MaxRetries: -1, DialerRetries: 1, DialTimeout: busytest.Patience,
+		ReadTimeout: busytest.Patience, WriteTimeout: busytest.Patience, ContextTimeoutEnabled: true,
 	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
@@ -86,14 +80,9 @@ func subscribe(t testing.TB, h *Hub, sku string) *Subscription {
 func listenUntil(t testing.TB, s *Subscription, enough func([]Delivery) bool) []Delivery {
 	t.Helper()
 	var all []Delivery
-	over := time.After(patience)
 	for !enough(all) {
-		select {
-		case <-s.Ready():
-			all = append(all, s.Take()...)
-		case <-over:
-			t.Fatalf("after %d things told, not enough: %+v", len(all), all[max(0, len(all)-3):])
-		}
+		busytest.Receive(t, fmt.Sprintf("more than %d events, the last of which are %+v", len(all), all[max(0, len(all)-3):]), s.Ready())
+		all = append(all, s.Take()...)
 	}
 	return all
 }
@@ -120,15 +109,4 @@ func soldOut(sku string) stock.Event {
 
 func back(sku string) stock.Event {
 	return stock.Event{Kind: stock.EventBackInStock, SKU: sku, At: time.Now()}
-}
-
-// silent returns the address of a server that accepts connections and sends nothing.
-func silent(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	return listener.Addr().String() // the kernel accepts
 }

@@ -2,12 +2,18 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 )
@@ -15,28 +21,7 @@ import (
 // connected waits until hubs receive each other's batches.
 func connected(t *testing.T, hubs ...*Hub) {
 	t.Helper()
-	until(t, "the hubs receive from each other", func() bool {
-		for _, h := range hubs {
-			if h.Failing() {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// until waits until a condition holds.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for over := time.After(patience); !is(); {
-		select {
-		case <-tick.C:
-		case <-over:
-			t.Fatal("not so: ", what)
-		}
-	}
+	busytest.Soon(t, "the hubs receive from each other", func() bool { return !slices.ContainsFunc(hubs, (*Hub).Failing) })
 }
 
 func TestProcessesReceiveFromEachOther(t *testing.T) {
@@ -68,6 +53,7 @@ func TestProcessesReceiveFromEachOther(t *testing.T) {
 
 // TestRedisComesBack: events that were published meanwhile are delivered, or counted as lost.
 func TestRedisComesBack(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	own, err := servertest.StartRedis(t.Context())
 	if err != nil {
@@ -86,7 +72,7 @@ func TestRedisComesBack(t *testing.T) {
 	if err := own.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the loss of Redis is noticed", func() bool { return b.Failing() })
+	busytest.Soon(t, "the loss of Redis is noticed", b.Failing)
 	here := subscribe(t, a, "")
 	published := 0
 	// More batches than are kept.
@@ -136,36 +122,54 @@ func TestLossOfTheLastEventsIsNoticed(t *testing.T) {
 	}
 }
 
-// TestRedisIsNotNeeded: neither to publish, nor to listen here, nor to close soon.
+// TestRedisIsNotNeeded: neither to publish, nor to listen here, nor to close. A hub whose context has ended gives up what waits for
+// Redis: it hardly tries again.
 func TestRedisIsNotNeeded(t *testing.T) {
 	t.Parallel()
-	for name, address := range map[string]string{"refused": "127.0.0.1:1", "silent": silent(t)} {
+	for name, dial := range map[string]func() (net.Conn, error){
+		"refused": func() (net.Conn, error) { return nil, errors.New("refused") },
+		"silent": func() (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, theirs) }()
+			return ours, nil
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var tries atomic.Int64
 			client := redis.NewClient(&redis.Options{
-				Addr: address, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-				ReadTimeout: 250 * time.Millisecond, ContextTimeoutEnabled: true,
+				Dialer: func(context.Context, string, string) (net.Conn, error) {
+					tries.Add(1)
+					return dial()
+				},
+				MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 250 * time.Millisecond, ContextTimeoutEnabled: true,
 			})
 			defer client.Close()
 			h := NewHub(Config{Redis: client, Channel: "events"})
 			s := subscribe(t, h, "")
-			for range 100_000 {
-				h.Publish(sold("a", 1))
-			}
-			orders := 0
-			for orders < 100_000 {
-				for _, told := range listenUntil(t, s, func(all []Delivery) bool { return len(all) > 0 }) {
-					orders += told.Orders
+			const orders = 5000 // in each batch
+			for range maxWaiting {
+				for range orders {
+					h.Publish(sold("a", 1))
+				}
+				told := 0
+				for told < orders {
+					for _, event := range listenUntil(t, s, func(all []Delivery) bool { return len(all) > 0 }) {
+						told += event.Orders
+					}
 				}
 			}
 			if !h.Failing() {
 				t.Error("it does not say that it fails")
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			defer cancel()
-			start := time.Now()
-			if err := h.Close(ctx); err != nil || time.Since(start) > 5*time.Second {
-				t.Errorf("closed after %s with %v", time.Since(start), err)
+			ended, end := context.WithCancel(t.Context())
+			end()
+			before := tries.Load()
+			if err := h.Close(ended); err != nil {
+				t.Error(err)
+			}
+			if more := tries.Load() - before; more > maxWaiting/4 {
+				t.Errorf("it tried %d times more to reach Redis", more)
 			}
 		})
 	}

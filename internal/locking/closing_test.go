@@ -13,7 +13,7 @@ func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 		const lease = time.Second
 		ctx := w.ctx()
 		l, tap := w.tapped()
-		second := &world{t: w.t, memory: newMemory(w.t, near)}
+		second := &world{t: w.t, memory: newMemory(w.t, near), virtual: true}
 		busy := w.must(second.locks().Mutex(w.name).Lock(ctx))
 		failed := make(chan error, 1)
 		go func() {
@@ -34,7 +34,7 @@ func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 	})
 }
 
-// A RedLock that waits for another owner ends its wait as soon as too few Locks are open for a quorum.
+// A RedLock that waits for another owner ends its wait as soon as too few Locks are open for a quorum: measured in virtual time.
 func TestCloseEndsTheWaitOfARedLock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		busy := f.must(RedLock(f.name, f.locks()...).Lock(f.ctx()))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -80,9 +81,7 @@ func (w *world) enterAll(locks []fullLock, n int) {
 				}
 				total++
 				inside--
-				if err := h.Unlock(w.ctx()); err != nil {
-					w.t.Error(err)
-				}
+				w.ok(h.Unlock(w.ctx()))
 			}
 		})
 	}
@@ -98,15 +97,12 @@ func TestSixteenClientsAllGetTheLock(t *testing.T) {
 		for i := range locks {
 			locks[i] = open()
 		}
-		rounds := 100
-		if testing.Short() {
-			rounds = 20
-		}
-		w.enterAll(locks, rounds)
+		w.enterAll(locks, 20)
 	})
 }
 
 func TestOneOfAThousandTriesWins(t *testing.T) {
+	busytest.Slow(t)
 	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		locks := []fullLock{open(), open(), open(), open()}
 		var winners atomic.Int64
@@ -134,7 +130,7 @@ func TestOneOfAThousandTriesWins(t *testing.T) {
 // The count goes 0, 1, 2, 1, 0; others find the lock held until the last unlock, and cannot enter before.
 func TestHoldCountFollowsLockAndUnlock(t *testing.T) {
 	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
-		mine, theirs := open(), open()
+		mine, theirs, begin := open(), open(), time.Time{}
 		ctx := WithOwner(w.ctx())
 		stranger := WithOwner(w.ctx())
 		expect := func(n int) {
@@ -144,8 +140,11 @@ func TestHoldCountFollowsLockAndUnlock(t *testing.T) {
 			}
 			s, err := theirs.Inspect(w.ctx())
 			w.ok(err)
-			if s.Held() != (n > 0) || n > 0 && (s.Remaining < 25*time.Second || s.Remaining > 30*time.Second) {
+			if s.Held() != (n > 0) {
 				w.t.Errorf("with %d holds others see %+v", n, s)
+			}
+			if n > 0 {
+				w.leaves(s.Remaining, defaultWatchdogLease, begin)
 			}
 			h, err := theirs.TryLock(w.ctx())
 			if n > 0 && !errors.Is(err, ErrBusy) {
@@ -157,6 +156,7 @@ func TestHoldCountFollowsLockAndUnlock(t *testing.T) {
 		}
 		for range 2 {
 			expect(0)
+			begin = time.Now()
 			outer := w.must(mine.Lock(ctx))
 			expect(1)
 			inner := w.must(mine.TryLock(ctx))
@@ -171,6 +171,7 @@ func TestHoldCountFollowsLockAndUnlock(t *testing.T) {
 	})
 }
 
+// A lease of two seconds lets a waiter in when it is over, in virtual time.
 func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
 	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		start := time.Now()
@@ -195,6 +196,7 @@ func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
 	})
 }
 
+// A wait takes as long as it was said, in virtual time.
 func TestWaitTakesAsLongAsSaid(t *testing.T) {
 	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		h := w.must(open().Lock(w.ctx()))
@@ -207,7 +209,7 @@ func TestWaitTakesAsLongAsSaid(t *testing.T) {
 	})
 }
 
-// The lock of a process that died is held for at most a lease.
+// The lock of a process that died is held for at most a lease, in virtual time.
 func TestLockOfAClosedProcessExpires(t *testing.T) {
 	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		lock := open(WatchdogLease(time.Second))
@@ -254,22 +256,18 @@ func TestInterruptedTryLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
+// More names are locked than there are buckets: nothing is left but a clock for each bucket.
+func TestThousandsOfCyclesOverDistinctNames(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	w, _ := private(t)
 	rdb, l := w.client(), w.locks()
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
-			for j := range 1000 {
-				h, err := l.Mutex(fmt.Sprintf("%s/%d/%d", w.name, i, j)).Lock(w.ctx())
-				if err == nil {
-					err = h.Unlock(w.ctx())
-				}
-				if err != nil {
-					w.t.Error(err)
-					return
-				}
+			for j := range 3 * allBuckets / 10 {
+				h := w.must(l.Mutex(fmt.Sprintf("%s/%d/%d", w.name, i, j)).Lock(w.ctx()))
+				w.ok(h.Unlock(w.ctx()))
 			}
 		})
 	}
@@ -284,12 +282,13 @@ func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
 	}
 }
 
-// After 5,000 contended acquisitions over one subscription connection of each process, no subscription is left.
-func TestFiveThousandContendedAcquisitions(t *testing.T) {
+// After a thousand contended acquisitions over one subscription connection of each process, no subscription is left.
+func TestThousandContendedAcquisitions(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	w, _ := private(t)
 	rdb := w.client()
-	const processes, callers, each = 5, 4, 250
+	const processes, callers, each = 5, 4, 50
 	all := make([]*Locks, processes)
 	for i := range all {
 		all[i] = w.locks()
@@ -299,14 +298,7 @@ func TestFiveThousandContendedAcquisitions(t *testing.T) {
 		for i := range callers {
 			wg.Go(func() {
 				for j := range each {
-					h, err := l.Mutex(fmt.Sprint(w.name, (i+j)%3)).Lock(w.ctx())
-					if err == nil {
-						err = h.Unlock(w.ctx())
-					}
-					if err != nil {
-						w.t.Error(err)
-						return
-					}
+					w.ok(w.must(l.Mutex(fmt.Sprint(w.name, (i+j)%3)).Lock(w.ctx())).Unlock(w.ctx()))
 				}
 			})
 		}
@@ -329,12 +321,13 @@ func TestFiveThousandContendedAcquisitions(t *testing.T) {
 }
 
 // What MONITOR shows of one contended cycle: a try, the subscription, a try that queues, the release that wakes, a try
-// that gets the lock, a release. docs/LOCKS.md shows the same trace.
+// that gets the lock, a release. docs/LOCKS.md shows the same trace. Where the machine is busy, the waiter polls in between.
 func TestTraceOfAContendedCycle(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	ctx := w.ctx()
 	holder, waiter := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+	waiter.locks.subscription.Silence = busytest.Patience // it subscribes once
 	for _, m := range []*Mutex{holder, waiter} {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the server knows the scripts
 	}
@@ -344,7 +337,7 @@ func TestTraceOfAContendedCycle(t *testing.T) {
 	go func() { got <- w.must(waiter.Lock(ctx)) }()
 	shown := func() []string { // from the last try before the subscription on: until that works the waiter polls
 		all := trace()
-		return all[max(0, slices.Index(all, "subscribe")-1):]
+		return slices.Compact(all[max(0, slices.Index(all, "subscribe")-1):])
 	}
 	w.soon("it queues as one that is woken", func() bool { return len(shown()) >= 3 && w.queued(w.client(), waiter) == 1 })
 	w.ok(h.Unlock(ctx))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/policy"
 )
 
@@ -86,11 +85,7 @@ func (w *world) line(rdb *redis.Client, locks []*fifo, work func(i int, h *Hold)
 	}
 }
 
-func (w *world) unlocks(_ int, h *Hold) {
-	if err := h.Unlock(w.ctx()); err != nil {
-		w.t.Errorf("unlock: %v", err)
-	}
-}
+func (w *world) unlocks(_ int, h *Hold) { w.ok(h.Unlock(w.ctx())) }
 
 func inOrder(n int) []int {
 	order := make([]int, n)
@@ -112,10 +107,7 @@ func TestFifoCycle(t *testing.T) {
 			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 2 {
 				w.t.Errorf("state %v of owner %s", state, h.Owner())
 			}
-			ttl := rdb.PTTL(ctx, f.stateKey).Val()
-			if least := 30*time.Second - time.Since(begin) - keyexpiry.Early; ttl < least || ttl > 30*time.Second {
-				w.t.Errorf("the lock lives for %s", ttl)
-			}
+			w.lives(rdb, f.stateKey, defaultWatchdogLease, begin)
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx)) // once more does nothing
 			w.left(rdb, f)
@@ -278,7 +270,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 		}
 		w.ok(h.Unlock(ctx))
 		// The lock is free, but another waiter will come soon: it has not received its wake-up yet.
-		d := &desk{world: w, rdb: rdb, keys: f.byRole(), attempts: 0}
+		d := &desk{world: w, rdb: rdb, keys: f.byRole(), life: policy.WaiterLife}
 		d.taken("write", "x")
 		d.queued("write", "y")
 		d.release("write", "x")
@@ -299,7 +291,7 @@ func (f *fifo) byRole() map[string]string {
 	return keys
 }
 
-// Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
+// Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends, in virtual time.
 func TestFifoWaitersEnterAsLeasesEnd(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		const lease = 200 * time.Millisecond
@@ -332,13 +324,13 @@ func TestFifoWaitersEnterAsLeasesEnd(t *testing.T) {
 	})
 }
 
-// Waiters of a dead process are passed over at their deadlines, and the last one enters.
+// Waiters of a dead process are passed over at their deadlines, in virtual time, and the last one enters.
 func TestFifoWaitersOfADeadProcessArePassedOver(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
-		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		d := &desk{world: w, rdb: rdb, keys: f.byRole(), life: policy.WaiterLife}
 		for _, dead := range []string{"1", "2", "3", "4"} { // they get no more heartbeats
 			d.queued("write", dead)
 		}
@@ -354,13 +346,13 @@ func TestFifoWaitersOfADeadProcessArePassedOver(t *testing.T) {
 }
 
 // Nobody else waits, and who wants the lock tries seldom: for the server, each time may be the end of a pause. The dead do not keep
-// it out for a minute, until their keys expire, and the living keep their places.
+// it out for a minute, until their keys expire, and the living keep their places. The test runs in virtual time.
 func TestFifoRareTriesPassTheDeadOver(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		const pause = 2500 * time.Millisecond // longer than heartbeats ever take
 		rdb, ctx := w.client(), w.t.Context()
 		f := of(w.locks())
-		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		d := &desk{world: w, rdb: rdb, keys: f.byRole(), life: policy.WaiterLife}
 		h := w.must(f.Lock(ctx))
 		d.queued("write", "dead")
 		died := time.Now()
@@ -394,7 +386,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 			wg.Wait()
 		}
 		w.soon("all have left", func() bool { return w.waiting(rdb, f) == 0 })
-		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		d := &desk{world: w, rdb: rdb, keys: f.byRole(), life: policy.WaiterLife}
 		d.queued("write", "dead")
 		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
 		beat := rdb.ZScore(ctx, f.keys[5], "P:dead").Val()
@@ -434,7 +426,7 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 	})
 }
 
-// A waiter that gives up while it is being handed the lock passes it on.
+// A waiter that gives up while it is being handed the lock passes it on, without a wait in virtual time.
 func TestFifoGivingUpWakesTheNext(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -536,31 +528,17 @@ func TestFifoLostWakeUpCostsAPoll(t *testing.T) {
 // All of many contenders of several processes queue, and all enter.
 func TestFifoManyContendersAllEnter(t *testing.T) {
 	each(t, func(w *world) {
-		const processes = 5
-		contenders := 500
-		if w.addr != shared {
-			contenders = 150 // the race detector makes miniredis ten times slower
-		}
-		if testing.Short() {
-			contenders /= 5
-		}
+		const processes, contenders = 5, 100
 		ctx, step := w.steps()
-		slow := func(o *redis.Options) { // many connect and ask at once
-			o.DialTimeout, o.PoolTimeout, o.ReadTimeout = patience, patience, patience
-		}
-		f := w.locksOn(w.client(slow)).FairMutex(w.name)
+		f := w.locks().FairMutex(w.name)
 		first, rdb := w.must(f.Lock(ctx)), w.client()
 		counter := 0
 		var wg sync.WaitGroup
-		for p := range processes {
-			f := w.locksOn(w.client(slow)).FairMutex(w.name)
+		for range processes {
+			f := w.locks().FairMutex(w.name)
 			for range contenders / processes {
 				wg.Go(func() {
-					h, err := f.Lock(ctx)
-					if err != nil {
-						w.t.Errorf("of process %d: %v", p, err)
-						return
-					}
+					h := w.must(f.Lock(ctx))
 					counter++
 					step()
 					w.unlocks(0, h)

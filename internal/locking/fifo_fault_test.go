@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
-
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // everySide runs a test with each side of each kind of first-come lock.
@@ -70,9 +70,7 @@ func TestFifoLateCopyOfACancelledAcquireTakesNothing(t *testing.T) {
 			w.left(rdb, f)
 			w.late(rdb, ghost)
 			w.left(rdb, f)
-			if ttl := rdb.PTTL(ctx, ghost[3].(string)).Val(); ttl < 59*time.Second-time.Since(begin) {
-				w.t.Errorf("the tombstone stands for %s", ttl)
-			}
+			w.lives(rdb, ghost[3].(string), 2*defaultWatchdogLease, begin)
 		}
 	})
 }
@@ -345,6 +343,7 @@ func TestRWInspectShowsBothSides(t *testing.T) {
 		if s := look(); s.Held() || s.Reserved || s.Token != 0 || s.Remaining != 0 || s.Waiting != 0 {
 			w.t.Errorf("free: %+v", s)
 		}
+		begin := time.Now()
 		write := w.must(m.Writer().Lock(ctx))
 		w.must(m.Reader().Lock(write.Context(), Lease(time.Minute)))
 		order := w.line(rdb, []*fifo{other.reader, other.writer}, w.unlocks)
@@ -353,13 +352,11 @@ func TestRWInspectShowsBothSides(t *testing.T) {
 			w.t.Errorf("written: %+v", s)
 		}
 		for _, holder := range s.Holders {
-			if holder.Owner != write.Owner() || holder.Count != 1 || holder.Remaining < 29*time.Second {
+			if holder.Owner != write.Owner() || holder.Count != 1 || holder.Remaining <= 0 {
 				w.t.Errorf("holder: %+v", holder)
 			}
 		}
-		if s.Remaining < 59*time.Second || s.Remaining > time.Minute {
-			w.t.Errorf("it lives for %s", s.Remaining)
-		}
+		w.leaves(s.Remaining, time.Minute, begin)
 		for _, side := range []*RWSide{m.Reader(), m.Writer()} {
 			if _, err := side.ForceUnlock(ctx); err != nil {
 				w.t.Error(err)
@@ -422,11 +419,11 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		if _, err := holds[1].TokenAbove(ctx, holds[1].Token()+1000); err != nil {
 			w.t.Error(err)
 		}
-		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
+		soon := float64(time.Now().Add(20 * time.Second).UnixMilli())
 		for _, h := range holds {
 			w.ok(rdb.ZAddXX(ctx, m.reader.stateKey, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
-		if !l.renewDue(patience) {
+		if !l.renewDue(busytest.Patience) {
 			w.t.Error("no answer")
 		}
 		for _, h := range holds {

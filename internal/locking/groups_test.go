@@ -2,6 +2,7 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,52 +11,58 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/policy"
+	"inventory/internal/busytest"
 )
 
-// A guard is what a lock protects: it takes writes with tokens, and notices two writers at once.
+// A guard is what a lock protects: it takes writes with tokens, and notices two writers at once. A writer that a busy machine has
+// held up for longer than its lease knows that its hold is over, and does not count.
 type guard struct {
 	t *testing.T
 
 	mu       sync.Mutex
 	last     int64
+	inside   *Hold
 	writes   int
 	stale    int
-	inside   atomic.Int32
-	overlaps atomic.Int32
+	overlaps int
 }
 
-// work is done under a hold. It reports whether the write was accepted.
-func (g *guard) work(h *Hold, d time.Duration) bool {
-	if g.inside.Add(1) > 1 {
-		g.overlaps.Add(1)
-	}
-	defer g.inside.Add(-1)
-	accepted := g.write(h.Token())
+// work is done under a hold.
+func (g *guard) work(h *Hold, d time.Duration) {
+	g.enter(h)
 	time.Sleep(d)
-	return accepted
-}
-
-// write accepts a token that is higher than every one before.
-func (g *guard) write(token int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.inside == h {
+		g.inside = nil
+	}
+}
+
+// enter writes. It accepts a token that is higher than every one before.
+func (g *guard) enter(h *Hold) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	token := h.Token()
 	if token == g.last {
 		g.t.Errorf("token %d was given twice", token)
 	}
-	if token <= g.last {
-		g.stale++
-		return false
+	if g.inside != nil && g.inside.Remaining() > 0 && h.Remaining() > 0 {
+		g.overlaps++
 	}
-	g.last = token
-	g.writes++
-	return true
+	g.inside = h
+	switch {
+	case token > g.last:
+		g.last = token
+		g.writes++
+	case h.Remaining() > 0:
+		g.stale++
+	}
 }
 
-func (g *guard) seen() (writes, stale int) {
+func (g *guard) seen() (writes, stale, overlaps int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.writes, g.stale
+	return g.writes, g.stale, g.overlaps
 }
 
 // Callers lock and unlock, each until it has had its cycles and should stop.
@@ -73,13 +80,14 @@ func (w *world) cycle(cycles int, mutexes ...*Mutex) *callers {
 	for _, m := range mutexes {
 		c.members.Go(func() {
 			for done, stopped := 0, false; (done < cycles || !stopped) && ctx.Err() == nil; {
-				h, err := m.Lock(ctx, Wait(2*time.Second))
+				h, err := m.Lock(ctx, Wait(busytest.Patience))
 				if err != nil {
 					c.failures.Add(1)
 				} else {
 					done++
 					c.guard.work(h, time.Millisecond)
-					if h.Unlock(ctx) != nil {
+					// What has no answer on a busy machine is repeated in the background.
+					if err := h.Unlock(ctx); err != nil && !errors.Is(err, ErrNoAnswer) {
 						c.failures.Add(1)
 					}
 				}
@@ -97,8 +105,8 @@ func (w *world) cycle(cycles int, mutexes ...*Mutex) *callers {
 // await waits for that many further writes.
 func (w *world) await(c *callers, writes int) {
 	w.t.Helper()
-	before, _ := c.guard.seen()
-	w.soon(fmt.Sprintf("%d more writes", writes), func() bool { n, _ := c.guard.seen(); return n >= before+writes })
+	before, _, _ := c.guard.seen()
+	w.soon(fmt.Sprintf("%d more writes", writes), func() bool { n, _, _ := c.guard.seen(); return n >= before+writes })
 }
 
 // end waits until all have had their cycles, and returns the result.
@@ -106,25 +114,24 @@ func (w *world) end(c *callers) {
 	w.t.Helper()
 	close(c.stop)
 	c.members.Wait()
-	writes, stale := c.guard.seen()
-	w.t.Logf("%d writes, %d refused as stale, %d overlaps, %d errors", writes, stale, c.guard.overlaps.Load(), c.failures.Load())
+	writes, stale, overlaps := c.guard.seen()
+	w.t.Logf("%d writes, %d refused as stale, %d overlaps, %d errors", writes, stale, overlaps, c.failures.Load())
 }
 
 // exclusive fails the test if two holders were inside at once, or an old token was accepted.
 func (w *world) exclusive(c *callers) {
 	w.t.Helper()
-	if _, stale := c.guard.seen(); stale > 0 || c.guard.overlaps.Load() > 0 {
-		w.t.Errorf("%d stale tokens, %d overlaps", stale, c.guard.overlaps.Load())
+	if _, stale, overlaps := c.guard.seen(); stale > 0 || overlaps > 0 {
+		w.t.Errorf("%d stale tokens, %d overlaps", stale, overlaps)
 	}
 }
 
-// alternate lets two processes take a lock in turn, and fails the test if wake-ups do not reach them: then each turn
-// takes as long as a poll.
+// alternate lets two processes take a lock in turn, and fails the test if wake-ups do not reach them. A process that gets a turn
+// by a poll counts as one that hears nothing, until a message comes.
 func (w *world) alternate(a, b *Mutex, turns int) {
 	w.t.Helper()
 	ctx := w.ctx()
 	h := w.must(a.Lock(ctx))
-	start := time.Now()
 	for i := range turns {
 		next := []*Mutex{b, a}[i%2]
 		admitted := make(chan *Hold, 1)
@@ -142,8 +149,8 @@ func (w *world) alternate(a, b *Mutex, turns int) {
 		}
 	}
 	w.ok(h.Unlock(ctx))
-	if took := time.Since(start); took > time.Duration(turns)*policy.Poll/4 {
-		w.t.Errorf("%d turns took %s", turns, took)
+	for _, m := range []*Mutex{a, b} {
+		w.soon("a wake-up reaches each process", m.locks.subscription.Hears)
 	}
 }
 

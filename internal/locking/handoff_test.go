@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
-
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // inLine returns how many callers of a process wait for a lock.
@@ -248,12 +247,11 @@ func TestHandoffKeepsLeases(t *testing.T) {
 		successors := append(w.lineUp(m, 1), w.lineUp(m, 1, Lease(time.Minute))...)
 		successors = append(successors, w.lineUp(m, 1)...)
 		w.ok(first.Unlock(ctx))
+		begin := time.Now()
 		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx)) // it had tokens in reserve
 		h := w.must(<-successors[1].hold, <-successors[1].err)
-		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < 55*time.Second {
-			w.t.Errorf("the lock lives for %s", ttl)
-		}
-		if left := h.Remaining(); left < 55*time.Second || left > time.Minute {
+		w.lives(rdb, m.stateKey, time.Minute, begin)
+		if left := h.Remaining(); left > time.Minute || time.Now().Add(left).Before(begin.Add(trust(time.Minute))) {
 			w.t.Errorf("the hold has %s left", left)
 		}
 		w.ok(h.Unlock(ctx))
@@ -284,9 +282,15 @@ func TestHandoffEndsTheLongerLeaseOfAReentry(t *testing.T) {
 	})
 }
 
+// holdLong holds a lock for so long that it does not pass inside the process.
+func (w *world) holdLong(h *Hold) {
+	w.t.Helper()
+	w.soon("its script is a while ago", func() bool { return h.one().grant.came.Add(handoffFor).Before(time.Now()) })
+}
+
 // Reserved tokens are short-lived: a waiter that comes after a long hold gets a lease of its own.
 func TestHandoffAfterALongHoldBeginsALease(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
@@ -295,7 +299,7 @@ func TestHandoffAfterALongHoldBeginsALease(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-successors[0].hold, <-successors[0].err)
 		before := len(tapArgs(tap, scripts.Acquire))
-		w.soon("it has held it for long", func() bool { return time.Since(h.one().grant.came) > handoffFor })
+		w.holdLong(h)
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-successors[1].hold, <-successors[1].err)
 		if n := len(tapArgs(tap, scripts.Acquire)) - before; n != 1 {
@@ -393,8 +397,8 @@ func TestNextOwnerAfterALongHoldHasAWholeLease(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
-		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.came) > handoffFor })
+		w.ok(rdb.PExpire(ctx, m.stateKey, 20*time.Second).Err()) // it has been held for a while
+		w.holdLong(first)
 		w.ok(first.Unlock(ctx))
 		next := w.must(<-successors[0].hold, <-successors[0].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl+keyexpiry.Early < next.Remaining() {
@@ -471,7 +475,7 @@ func TestReleaseWithoutAnAnswerLetsTheNextIn(t *testing.T) {
 					}
 					return next()
 				})
-				w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.came) > handoffFor })
+				w.holdLong(first)
 				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
 					w.t.Errorf("unlock: %v", err)
 				}
@@ -524,7 +528,7 @@ func TestSuccessorThatLeavesFreesTheLock(t *testing.T) {
 			})
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.came) > handoffFor })
+		w.holdLong(first)
 		w.ok(first.Unlock(ctx))
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey, m.queueKey) == 0 })
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
@@ -539,7 +543,7 @@ func TestUnlockOfAForgottenLockIsALoss(t *testing.T) {
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.came) > handoffFor })
+		w.holdLong(first)
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
 			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
@@ -547,7 +551,8 @@ func TestUnlockOfAForgottenLockIsALoss(t *testing.T) {
 	})
 }
 
-// A process that has never waited for a server is not subscribed yet. When another one has had its turn, it need not poll.
+// A process that has never waited for a server is not subscribed yet. When another one has had its turn, it need not poll. The
+// test runs in virtual time.
 func TestProcessThatDoesNotListenYetIsWokenAfterItsTurn(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -557,7 +562,7 @@ func TestProcessThatDoesNotListenYetIsWokenAfterItsTurn(t *testing.T) {
 		admitted := make(chan *Hold, 1)
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
-		w.soon("its turn comes", func() bool { return time.Since(first.one().grant.came) > handoffFor })
+		w.holdLong(first) // its turn comes
 		if m.locks.subscription.Hears() {
 			w.t.Fatal("it listens already")
 		}

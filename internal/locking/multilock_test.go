@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
-
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // segments returns n locks of one group.
@@ -144,9 +144,7 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 						return
 					}
 					counter++
-					if err := h.Unlock(ctx); err != nil {
-						w.t.Error(err)
-					}
+					w.ok(h.Unlock(ctx))
 				}
 			})
 		}
@@ -361,7 +359,7 @@ func TestLostPartLosesTheMultiLock(t *testing.T) {
 		parts := w.segments(l, 3)
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 		w.ok(rdb.Del(ctx, parts[1].stateKey).Err())
-		if !l.renewDue(patience) { // it reports the loss
+		if !l.renewDue(busytest.Patience) { // it reports the loss
 			w.t.Error("no answer")
 		}
 		w.soon("the whole is lost", func() bool { return h.Context().Err() != nil })

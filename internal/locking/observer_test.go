@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -81,7 +82,7 @@ func TestObserverSeesWhatHappensToALock(t *testing.T) {
 		expect("a cycle", "acquired mutex false", "released mutex")
 
 		h = w.must(m.Lock(ctx))
-		l.renewDue(time.Second)
+		l.renewDue(busytest.Patience)
 		_, err := m.ForceUnlock(ctx)
 		w.ok(err)
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
@@ -234,7 +235,7 @@ func TestCallerWhoGoesBetweenGrantAndReturnIsNotAdmitted(t *testing.T) {
 // The same where the lock is handed to a caller of the process that leaves just then.
 func TestObserverCountsASuccessorThatLeavesOnce(t *testing.T) {
 	onRedis(t, func(w *world) {
-		const rounds = 300
+		const rounds = 100
 		ctx, step := w.steps()
 		seen := &diary{}
 		l := w.locks(Observe(seen))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"inventory/internal/busytest"
 )
 
 // A reader continues when its owner's writer is unlocked, however its context was derived from the writer's.
@@ -98,7 +100,7 @@ func TestDowngradeOutlivesALostWriter(t *testing.T) {
 		writer := w.must(rw.Writer().Lock(base))
 		reader := w.must(rw.Reader().Lock(writer.Context()))
 		w.ok(w.client().Del(w.ctx(), rw.writer.stateKey).Err())
-		l.renewDue(patience)
+		l.renewDue(busytest.Patience)
 		if cause := context.Cause(writer.Context()); !errors.Is(cause, ErrLost) {
 			w.t.Errorf("the writer ended with %v", cause)
 		}

@@ -58,7 +58,7 @@ func TestRedLockIgnoresAMinorityThatRefuses(t *testing.T) {
 	})
 }
 
-// A majority that refuses for a moment costs no lock, answers nobody wrongly, and leaves nothing behind.
+// A majority that refuses for a moment of virtual time costs no lock, answers nobody wrongly, and leaves nothing behind.
 func TestRedLockSurvivesAMajorityThatRefusesForAMoment(t *testing.T) {
 	eachRefusal(t, 3, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 9 * time.Second
@@ -95,7 +95,7 @@ func TestRedLockSurvivesAMajorityThatRefusesForAMoment(t *testing.T) {
 	})
 }
 
-// A majority that refuses for longer than the lease takes the lock from its holder, who learns of it in time.
+// A majority that refuses for longer than the lease takes the lock from its holder, who learns of it in time: in virtual time.
 func TestRedLockIsLostInTimeWhenAMajorityRefuses(t *testing.T) {
 	eachRefusal(t, 3, func(t *testing.T, f *fleet, refusal string) {
 		const lease = time.Second
@@ -124,7 +124,7 @@ func TestRedLockIsLostInTimeWhenAMajorityRefuses(t *testing.T) {
 }
 
 // A MultiLock over two servers of which the second refuses is not taken, and the first is free at once. What is held lives
-// through a moment of refusals, and what was given back meanwhile is free as soon as the server is back.
+// through a moment of refusals, and what was given back meanwhile is free as soon as the server is back: in virtual time.
 func TestMultiLockIsNotTakenWhenAServerRefuses(t *testing.T) {
 	eachRefusal(t, 2, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 9 * time.Second
@@ -191,7 +191,7 @@ func TestLoadingRedisKeepsTheLocksThatItRemembers(t *testing.T) {
 	held, forgotten := make(map[string]*Hold), make(map[string]*Hold)
 	processes := make(map[string]*Locks)
 	for kind, lock := range kinds {
-		processes[kind] = w.locks()
+		processes[kind] = w.locks(WatchdogLease(time.Hour)) // the server renews nothing while it loads
 		held[kind] = w.must(lock(processes[kind], w.name+kind).Lock(ctx))
 	}
 	w.ok(rdb.Save(ctx).Err())

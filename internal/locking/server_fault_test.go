@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
@@ -117,7 +118,8 @@ func TestWaitReplicasConfirmsAGrant(t *testing.T) {
 	w.ok(err)
 	t.Cleanup(func() { w.ok(replica.Stop()) })
 	const timeout = 200 * time.Millisecond
-	l, tap := w.tapped(WaitReplicas(1, timeout))
+	l, tap := w.tapped(WaitReplicas(1, busytest.Patience/2))
+	hasty := w.locks(WaitReplicas(1, timeout))
 	m := l.Mutex(w.name)
 	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // the scripts are known now
 	h := w.must(m.Lock(ctx))
@@ -132,18 +134,18 @@ func TestWaitReplicasConfirmsAGrant(t *testing.T) {
 
 	w.ok(replica.Pause())
 	start := time.Now()
-	if _, err := w.locks(WaitReplicas(1, timeout)).Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
+	if _, err := hasty.Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("held by another: got %v, want ErrBusy", err)
 	}
 	w.ok(h.Unlock(ctx)) // it needs no replica
-	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
+	if _, err := hasty.Mutex(w.name).Lock(ctx); !errors.Is(err, ErrNotReplicated) {
 		t.Errorf("without its replica: got %v, want ErrNotReplicated", err)
 	}
 	if took := time.Since(start); took < timeout {
 		t.Errorf("waited %s for the replica", took)
 	}
 	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.stateKey) == 0 })
-	if _, err := l.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
+	if _, err := hasty.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
 		t.Error("granted although nobody has confirmed it")
 	}
 	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // the others do not require it
@@ -214,16 +216,16 @@ func TestWaitReplicasTrustsNoSecondCopy(t *testing.T) {
 	replica, err := servertest.StartReplica(ctx, server)
 	w.ok(err)
 	t.Cleanup(func() { w.ok(replica.Stop()) })
-	l := w.locks(WaitReplicas(1, time.Second))
+	l := w.locks(WaitReplicas(1, busytest.Patience/2))
 	m := l.Mutex(w.name)
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := &scripts.Attempt{Number: l.numbers.Add(1)}
 	id := l.process + ":copy"
 	call := scripts.Acquire.NewCall(4, 5).With(m.clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
-		try, 1000, id, scripts.QueueIgnore, 0)
+		try, time.Hour.Milliseconds(), id, scripts.QueueIgnore, 0)
 	call.Replicated = 1
 	run := func() error {
-		_, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, try)
+		_, err := l.server.Run(ctx, time.Now().Add(busytest.Patience), nil, call, try)
 		return err
 	}
 	if err := run(); err != nil {
@@ -301,9 +303,7 @@ func onRing(t *testing.T, inside func(*redis.Ring) redis.UniversalClient) {
 	onRedis(t, func(w *world) {
 		ctx := w.ctx()
 		locks := func() *Locks {
-			ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": three[0].Addr(), "b": three[1].Addr()}})
-			w.t.Cleanup(func() { _ = ring.Close() })
-			return w.locksOn(inside(ring))
+			return w.locksOn(inside(w.ring()))
 		}
 		one, other := locks(), locks()
 		for _, pair := range [][2]Locker{
@@ -316,7 +316,7 @@ func onRing(t *testing.T, inside func(*redis.Ring) redis.UniversalClient) {
 			go func() {
 				h, err := pair[1].Lock(ctx)
 				if err == nil {
-					err = h.Unlock(ctx)
+					w.ok(h.Unlock(ctx))
 				}
 				admitted <- err
 			}()

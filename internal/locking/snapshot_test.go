@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"inventory/internal/busytest"
 )
 
 // A server is restored from a snapshot of a time when an owner held the lock. The owner has unlocked since, and another
@@ -21,7 +23,7 @@ func TestOlderSnapshotGivesNoLockBack(t *testing.T) {
 			w, _ := private(t)
 			rdb, owner := w.client(), WithOwner(w.ctx())
 			mine, other := w.locks(), of(w.locks())
-			first := w.must(of(mine).Lock(owner, Lease(time.Second)))
+			first := w.must(of(mine).Lock(owner, Lease(time.Minute)))
 			snapshot := make(map[string]string)
 			for _, key := range rdb.Keys(owner, "*").Val() {
 				snapshot[key] = rdb.Dump(owner, key).Val()
@@ -58,7 +60,7 @@ func TestTokenAboveOfAWriterRaisesItsReaders(t *testing.T) {
 		if again := w.must(m.Reader().Lock(ctx)); again.Token() != read.Token() {
 			w.t.Errorf("it reads again with %d", again.Token())
 		}
-		if !l.renewDue(patience) || read.Context().Err() != nil || write.Context().Err() != nil {
+		if !l.renewDue(busytest.Patience) || read.Context().Err() != nil || write.Context().Err() != nil {
 			w.t.Error("it is not renewed")
 		}
 		w.ok(write.Unlock(ctx))

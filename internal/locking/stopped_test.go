@@ -23,7 +23,7 @@ import (
 const holderVariable = "LOCKING_HOLDER"
 
 // holderLease is the lease of that process.
-const holderLease = 2 * time.Second // of which a busy machine may take two thirds before it is stopped
+const holderLease = 2 * time.Second
 
 // stoppable returns a lock of each kind, for a holder and for its rival.
 func stoppable(name string, locks []*Locks) (mine, rivals []Locker) {
@@ -76,11 +76,7 @@ func holdUntilLost() int {
 		mine, _ := stoppable(words[0], locks)
 		failed := make(chan error, len(mine))
 		for _, lock := range mine {
-			outer, err := lock.Lock(context.Background())
-			if err != nil {
-				return err
-			}
-			inner, err := lock.Lock(outer.Context())
+			outer, inner, err := twice(lock)
 			if err != nil {
 				return err
 			}
@@ -101,6 +97,22 @@ func holdUntilLost() int {
 		return 1
 	}
 	return 0
+}
+
+// twice takes a lock twice. On a busy machine a node of a RedLock may answer too late, or the first hold may be lost before the
+// second one comes: then it tries again.
+func twice(lock Locker) (outer, inner *Hold, err error) {
+	for {
+		if outer, err = lock.Lock(context.Background()); err == nil {
+			if inner, err = lock.Lock(outer.Context()); err == nil {
+				return outer, inner, nil
+			}
+			_ = outer.Unlock(context.Background())
+		}
+		if !errors.Is(err, ErrNoAnswer) && !errors.Is(err, ErrLost) {
+			return nil, nil, err
+		}
+	}
 }
 
 // useUntilLost takes the lock once more, again and again, so that calls are under way when the process is stopped. None that
@@ -170,7 +182,11 @@ func TestStoppedHolderTakesNothingBack(t *testing.T) {
 	w.ok(child.Process.Signal(syscall.SIGSTOP))
 	var held []*Hold
 	for i, lock := range rivals {
-		h := w.must(lock.Lock(ctx, Wait(10*holderLease)))
+		h, err := lock.Lock(ctx)
+		for errors.Is(err, ErrNoAnswer) && ctx.Err() == nil { // a node of the RedLock is late on a busy machine
+			h, err = lock.Lock(ctx)
+		}
+		w.ok(err)
 		if token := lowest(h); token <= theirs[i] {
 			t.Errorf("token %d of %s after %d", token, lock.Name(), theirs[i])
 		}

@@ -3,6 +3,7 @@ package locking
 import (
 	"bytes"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -26,7 +27,7 @@ func virtual(t *testing.T, test func(w *world)) {
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(&world{t: t, memory: newMemory(t, near), name: t.Name()})
+		test(&world{t: t, memory: newMemory(t, near), name: t.Name(), virtual: true})
 	})
 }
 
@@ -46,10 +47,14 @@ type memory struct {
 
 	refuses   bool // no client may subscribe
 	listeners []*wire.Wire
+
+	rewrite *strings.Replacer // changes the scripts that are sent; each text by one of equal length
 }
 
 func newMemory(t *testing.T, distance time.Duration) *memory {
-	m := &memory{Miniredis: miniredis.NewMiniRedis(), distance: distance, resume: make(chan struct{})}
+	m := &memory{
+		Miniredis: miniredis.NewMiniRedis(), distance: distance, resume: make(chan struct{}), rewrite: strings.NewReplacer(),
+	}
 	m.ClockTTL(true)
 	close(m.resume)
 	t.Cleanup(m.links.Wait)
@@ -76,12 +81,17 @@ func (m *memory) Resume() {
 	}
 }
 
-// Kill ends the server, and its data is lost.
-func (m *memory) Kill() {
+// stop ends the server. It keeps its data.
+func (m *memory) stop() {
 	m.mu.Lock()
 	m.down = true
 	m.mu.Unlock()
 	m.Close()
+}
+
+// Kill ends the server, and its data is lost.
+func (m *memory) Kill() {
+	m.stop()
 	m.FlushAll()
 }
 
@@ -144,7 +154,7 @@ func (m *memory) dial() (net.Conn, error) {
 	way, over := make(chan []byte, 1<<12), make(chan struct{})
 	var end *wire.Wire
 	end = wire.New(func(p []byte) {
-		if !bytes.Contains(p, []byte("\nsubscribe\r")) || m.subscribes(end) {
+		if !subscribes(p) || m.subscribes(end) {
 			way <- bytes.Clone(p)
 		}
 	}, func() { close(over) })
@@ -161,7 +171,7 @@ func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
 		case p := <-way:
 			time.Sleep(m.distance)
 			<-m.goesOn()
-			_, _ = far.Write(p) // a closed connection takes nothing, as it should
+			_, _ = far.Write([]byte(m.rewrite.Replace(string(p)))) // a closed connection takes nothing, as it should
 		case <-over:
 			if len(way) == 0 {
 				return

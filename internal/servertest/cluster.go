@@ -24,7 +24,7 @@ const (
 	// pick the ports of outgoing connections.
 	busDistance = 10000
 	// migrateTimeout bounds the move of some keys, in milliseconds.
-	migrateTimeout = 5000
+	migrateTimeout = 30_000
 )
 
 // ErrNoReplica means that a master has no replica that could take its place.

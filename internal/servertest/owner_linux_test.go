@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
+
+	"inventory/internal/busytest"
 )
 
 // TestServersDieWithTheirOwner kills a process that owns two servers.
 func TestServersDieWithTheirOwner(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), ownerVariable+"=1")
@@ -42,20 +44,10 @@ func TestServersDieWithTheirOwner(t *testing.T) {
 		t.Fatalf("the owner started only %v", folders)
 	}
 	for _, path := range folders {
-		until(t, func() bool { return len(descendants(t, path)) == 0 }, "no server works in "+path)
+		busytest.Soon(t, "no server works in "+path, func() bool { return len(descendants(t, path)) == 0 })
 	}
 	startRedis(t) // sweeps, or somebody else's start is about to
 	for _, path := range folders {
-		until(t, func() bool { _, err := os.Stat(path); return errors.Is(err, os.ErrNotExist) }, "the next start has removed "+path)
-	}
-}
-
-// until waits until something holds.
-func until(t *testing.T, holds func() bool, what string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so after 10s: %s", what)
-		}
+		busytest.Soon(t, "the next start has removed "+path, func() bool { _, err := os.Stat(path); return errors.Is(err, os.ErrNotExist) })
 	}
 }

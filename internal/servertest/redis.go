@@ -147,7 +147,8 @@ func ask[T any](ctx context.Context, r *Redis, question func(context.Context, *r
 		return nil, err
 	}
 	client := redis.NewClient(&redis.Options{
-		Addr: r.Addr(), TLSConfig: config, Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+		Addr: r.Addr(), TLSConfig: config, Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true, DialTimeout: replyTimeout, ReadTimeout: replyTimeout, WriteTimeout: replyTimeout,
 	})
 	defer client.Close()
 	answer := question(ctx, client)

@@ -22,12 +22,14 @@ import (
 )
 
 const (
-	// startTimeout bounds a start, crash recovery included, on a busy machine.
-	startTimeout = 60 * time.Second
+	// startTimeout bounds a start, crash recovery included, on a very busy machine.
+	startTimeout = 2 * time.Minute
 	// readyPoll is the pause between checks of a starting server.
 	readyPoll = 10 * time.Millisecond
-	// replyTimeout bounds one request to a starting server.
-	replyTimeout = 5 * time.Second
+	// readyTimeout bounds one request to a starting server, which is asked again. Another program on its port may never answer.
+	readyTimeout = 3 * time.Second
+	// replyTimeout bounds one request to a server that works, on a very busy machine.
+	replyTimeout = 30 * time.Second
 	// portAttempts bounds how many ports are tried.
 	portAttempts = 20
 	// rebindDelay is the pause between attempts to get a port back.
@@ -218,7 +220,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	life := s.process.life
 	defer context.AfterFunc(life, func() { giveUp(context.Cause(life)) })()
 	return await(ctx, "an answer", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 		defer cancel()
 		return s.ready(ctx, s.process.pid())
 	})

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
+
+	"inventory/internal/busytest"
 )
 
 // ownerVariable makes the test binary an owner of servers, for the test that
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	busytest.Main(m)
 }
 
 // ownServers starts both servers, prints them, and waits until it is killed.
@@ -132,7 +133,7 @@ func TestRedisLife(t *testing.T) {
 	}
 	alive := func() {
 		t.Helper()
-		if answer, err := ping(r, 5*time.Second); err != nil || answer != "+PONG" {
+		if answer, err := ping(r, busytest.Patience); err != nil || answer != "+PONG" {
 			t.Fatalf("PING: %q, %v", answer, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestRedisLife(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ping(r, time.Second); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := ping(r, busytest.Patience); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("PING to a killed server: %v", err)
 	}
 	if err := r.Pause(); !errors.Is(err, errNotRunning) {
@@ -248,6 +249,7 @@ func TestTakenPortIsRecognised(t *testing.T) {
 }
 
 func TestPostgresLife(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for _, test := range []struct {
 		name, fsync string
@@ -280,7 +282,7 @@ func TestPostgresLife(t *testing.T) {
 			if left := descendants(t, p.folder.path); len(left) > 0 {
 				t.Errorf("after Kill, processes are left: %v", left)
 			}
-			if err := <-sleeper; err == nil {
+			if err := busytest.Receive(t, "the end of the query", sleeper); err == nil {
 				t.Error("a query survived Kill")
 			}
 			if err := p.Restart(t.Context()); err != nil {
@@ -331,7 +333,7 @@ func TestCreateDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := <-sleeper; err == nil {
+	if err := busytest.Receive(t, "the end of the query", sleeper); err == nil {
 		t.Error("a query survived the drop of its database")
 	}
 	if _, err := pgx.Connect(t.Context(), first); err == nil {
@@ -373,12 +375,7 @@ func asyncQuery(t *testing.T, url, statement string) <-chan error {
 		end <- errors.Join(err, connection.Close(context.WithoutCancel(t.Context())))
 	}()
 	active := fmt.Sprintf("SELECT state FROM pg_stat_activity WHERE pid = %d", pid)
-	for deadline := time.Now().Add(10 * time.Second); queryText(t, url, active) != "active"; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not start", statement)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	busytest.Soon(t, "the server works on "+statement, func() bool { return queryText(t, url, active) == "active" })
 	return end
 }
 

@@ -11,16 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/internal/turns"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // A crowd requests turns, one after the other, and records which caller had one.
 type crowd struct {
-	*testing.T
+	t     *testing.T
 	turns *turns.Turns
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -29,9 +28,9 @@ type crowd struct {
 
 func (c *crowd) ask(caller string, weight int, lasts time.Duration) {
 	c.wg.Go(func() {
-		leave, err := c.turns.Enter(c.Context(), caller, weight)
+		leave, err := c.turns.Enter(c.t.Context(), caller, weight)
 		if err != nil {
-			c.Errorf("%s: %v", caller, err)
+			c.t.Errorf("%s: %v", caller, err)
 			return
 		}
 		c.mu.Lock()
@@ -45,7 +44,7 @@ func (c *crowd) ask(caller string, weight int, lasts time.Duration) {
 
 func newCrowd(t *testing.T, config turns.Config) *crowd {
 	config.Places, config.Waiting, config.Patience = 1, 100, time.Hour
-	return &crowd{T: t, turns: turns.New(config)}
+	return &crowd{t: t, turns: turns.New(config)}
 }
 
 // In a bubble of synctest a sleep costs no time.
@@ -186,7 +185,7 @@ func TestAPlaceRests(t *testing.T) {
 // free.
 func TestWeighedTurnsTakePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
+		c := &crowd{t: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
 		c.ask("a", 6, 2*time.Second)
 		c.ask("b", 4, time.Second) // at the same time
 		c.ask("c", 5, time.Second) // has room after two seconds
@@ -205,7 +204,7 @@ func TestWeighedTurnsTakePlaces(t *testing.T) {
 // A caller that requests many places does not lose its turn to callers that request few and fit.
 func TestWeighedTurnsStarveNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
+		c := &crowd{t: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
 		c.ask("first", 1, time.Second)
 		c.ask("large", 10, time.Second)
 		time.Sleep(time.Second / 2)

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"inventory/internal/busytest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // newShop returns the URL of a service that gives orders the answers of a function.
 func newShop(t *testing.T, answer func() (status int, contentType string, body any)) (url string) {
@@ -44,15 +45,15 @@ func deduct(t *testing.T, patience time.Duration, url string) Answer[Deduction] 
 }
 
 func TestServiceIsAskedAgainUntilItsAnswerIsFinal(t *testing.T) {
-	requests := 0
+	var requests atomic.Int64
 	url := newShop(t, func() (int, string, any) {
-		if requests++; requests < 3 {
+		if requests.Add(1) < 3 {
 			return http.StatusServiceUnavailable, "application/problem+json", Problem{Title: "t", Status: 503}
 		}
 		return http.StatusCreated, "application/json", Deduction{OrderID: "o"}
 	})
-	if a := deduct(t, 10*time.Second, url); a.Status != http.StatusCreated || a.Body == nil || a.Body.OrderID != "o" || requests != 3 {
-		t.Errorf("got %+v after %d requests, want 201 for the order o after 3", a, requests)
+	if a := deduct(t, busytest.Patience, url); a.Status != http.StatusCreated || a.Body == nil || a.Body.OrderID != "o" || requests.Load() != 3 {
+		t.Errorf("got %+v after %d requests, want 201 for the order o after 3", a, requests.Load())
 	}
 }
 
@@ -66,12 +67,12 @@ func TestServiceReturnsTheLastProblemWhenItsPatienceEnds(t *testing.T) {
 }
 
 func TestARefusalIsFinal(t *testing.T) {
-	requests := 0
+	var requests atomic.Int64
 	url := newShop(t, func() (int, string, any) {
-		requests++
+		requests.Add(1)
 		return http.StatusConflict, "application/problem+json", Problem{Title: "t", Status: 409, Code: SoldOut}
 	})
-	if a := deduct(t, 10*time.Second, url); a.OK() || a.Problem == nil || a.Problem.Code != SoldOut || requests != 1 {
-		t.Errorf("got %+v after %d requests, want sold_out after 1", a, requests)
+	if a := deduct(t, busytest.Patience, url); a.OK() || a.Problem == nil || a.Problem.Code != SoldOut || requests.Load() != 1 {
+		t.Errorf("got %+v after %d requests, want sold_out after 1", a, requests.Load())
 	}
 }

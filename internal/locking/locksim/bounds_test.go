@@ -29,7 +29,7 @@ func bounded(w *locksim.World) *locksim.Client {
 	return w.Client(locksim.Habit{Retries: -1, Deadlines: true})
 }
 
-// within fails the test if something takes longer.
+// within fails the test if something takes longer in virtual time.
 func within(t *testing.T, limit time.Duration, what string, do func()) {
 	t.Helper()
 	start := time.Now()
@@ -279,7 +279,7 @@ func TestTurnsWithoutWakeUps(t *testing.T) {
 // context, or the timer of the connection, which has the same deadline.
 func TestCallerGetsItsOwnDeadlineAsError(t *testing.T) {
 	for _, name := range every {
-		for range 200 { // chance decides which timer is first
+		for range 40 { // chance decides which timer is first
 			scripted(t, func(t *testing.T, w *locksim.World) {
 				a := bounded(w).Actor()
 				w.On(func(q *locksim.Request, f *locksim.Fate) { f.Delay = time.Second })

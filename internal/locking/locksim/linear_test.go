@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"inventory/internal/busytest"
 	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
@@ -132,13 +133,30 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// linearizable tests one server, whose keys may expire early by that much.
+// linearizable tests one server, whose keys may expire early by that much. On a busy machine more calls overlap than the checker
+// can put in order: then it plays a history half as long.
 func linearizable(t *testing.T, addr string, early time.Duration, open func(nodes []*locking.Locks) locking.Locker) {
 	rounds := 25
 	if testing.Short() {
 		rounds = 10
 	}
-	seed := rand.Uint64()
+	for ; rounds > 0; rounds /= 2 {
+		seed := rand.Uint64()
+		switch result, why := historyAt(t, addr, early, open, rounds, seed).Check(20 * time.Second); result {
+		case porcupine.Ok:
+			return
+		case porcupine.Illegal:
+			t.Fatalf("seed %d: the history is %s\n%s", seed, result, why)
+		case porcupine.Unknown:
+			t.Logf("a history of %d rounds cannot be put in order", rounds)
+		}
+	}
+	t.Error("no history can be put in order")
+}
+
+// historyAt has owners in several processes take a lock so many times each, and returns what they have seen.
+func historyAt(t *testing.T, addr string, early time.Duration, open func(nodes []*locking.Locks) locking.Locker, rounds int, seed uint64) *locksim.History {
+	t.Helper()
 	var notes diary
 	var all sync.WaitGroup
 	for process := range 3 {
@@ -146,6 +164,7 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 		for node := range 3 {
 			rdb := redis.NewClient(&redis.Options{
 				Addr: addr, DB: node, ContextTimeoutEnabled: process > 0,
+				DialTimeout: busytest.Patience, PoolTimeout: busytest.Patience, ReadTimeout: busytest.Patience,
 				// Connections of go-redis that begin at the same time race for this mode, where a server does not know it.
 				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 			})
@@ -165,9 +184,7 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 		}
 	}
 	all.Wait()
-	if result, why := notes.history.Check(time.Minute); result != porcupine.Ok {
-		t.Errorf("seed %d: the history is %s\n%s", seed, result, why)
-	}
+	return &notes.history
 }
 
 // takeFrom takes one of our locks for an owner, in one way or another.
@@ -252,7 +269,7 @@ func TestBrokenLockIsFound(t *testing.T) {
 		all.Go(func() { notes.drive(fmt.Sprint(who), random, 20, broken.take, rest) })
 	}
 	all.Wait()
-	if result, _ := notes.history.Check(time.Minute); result != porcupine.Illegal {
+	if result, _ := notes.history.Check(busytest.Patience); result != porcupine.Illegal {
 		t.Errorf("the history of a broken lock is %s", result)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/locksim"
 )
 
@@ -164,7 +165,7 @@ func TestModels(t *testing.T) {
 		}, porcupine.Illegal},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, why := historyOf(test.episodes).Check(time.Minute); got != test.want {
+			if got, why := historyOf(test.episodes).Check(busytest.Patience); got != test.want {
 				t.Errorf("%s, want %s\n%s", got, test.want, why)
 			}
 		})

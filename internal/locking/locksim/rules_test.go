@@ -20,7 +20,7 @@ const trusted = lease - lease/100 - 2*time.Millisecond
 // every is a lock of each kind that has a state of its own.
 var every = []string{"a", "fair:a", "write:a", "read:a"}
 
-// lasted fails the test unless a hold has ended just when a lease from that moment can no longer be relied on.
+// lasted fails the test unless a hold has ended just when a lease from that moment can no longer be relied on, in virtual time.
 func lasted(t *testing.T, grip *locksim.Grip, from time.Time) {
 	t.Helper()
 	if took := time.Since(from); took > trusted || took < trusted-latency {

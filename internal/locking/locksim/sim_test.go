@@ -1,7 +1,9 @@
 package locksim_test
 
 import (
+	"context"
 	"flag"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -14,32 +16,38 @@ import (
 
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "play the history of this seed only")
-	simHistories = flag.Int("sim.histories", 0, "play that many histories")
-	simFor       = flag.Duration("sim.for", 8*time.Second, "play histories for so long")
+	simHistories = flag.Int("sim.histories", 30, "play that many histories, and half as many of RedLocks")
+	simFor       = flag.Duration("sim.for", 0, "play histories for so long instead, and half as long of RedLocks")
 )
 
 // TestSimulation plays random histories on one server.
-func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simFor) }
+func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simHistories, *simFor) }
 
-// TestSimulationOfRedLocks plays them on several servers, for half as long.
-func TestSimulationOfRedLocks(t *testing.T) { simulate(t, locksim.RandomRed, *simFor/2) }
+// TestSimulationOfRedLocks plays them on several servers.
+func TestSimulationOfRedLocks(t *testing.T) {
+	simulate(t, locksim.RandomRed, *simHistories/2, *simFor/2)
+}
 
-// simulate plays random histories of a kind for that long, or as the flags say.
-func simulate(t *testing.T, history history, long time.Duration) {
+// simulate plays so many random histories of a kind, or for so long if that is not 0.
+func simulate(t *testing.T, history history, many int, long time.Duration) {
 	if *simSeed != 0 {
 		play(t, history, *simSeed)
 		return
 	}
 	if testing.Short() {
-		long /= 16
+		many /= 10
 	}
+	ctx, cancel := t.Context(), func() {}
+	if long > 0 {
+		many = math.MaxInt
+		ctx, cancel = context.WithTimeout(ctx, long)
+	}
+	defer cancel()
 	first := rand.Uint64N(1 << 40)
 	began := time.Now()
 	n := 0
-	for ; *simHistories > 0 && n < *simHistories || *simHistories == 0 && time.Since(began) < long; n++ {
-		if play(t, history, first+uint64(n)); t.Failed() {
-			break
-		}
+	for ; n < many && ctx.Err() == nil && !t.Failed(); n++ {
+		play(t, history, first+uint64(n))
 	}
 	took := time.Since(began)
 	t.Logf("%d histories from seed %d in %s: %.0f a minute", n, first, took.Round(time.Millisecond), float64(n)/took.Minutes())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
@@ -22,11 +23,14 @@ import (
 const (
 	soldSKUs = 16
 	enough   = 10_000_000
+
+	// attempt is the time of one attempt to sell. Those of a dead node fail in it, and are followed by others.
+	attempt = 3 * time.Second
 )
 
 // sale sells through two stores, like two processes: orders of one SKU and of two, each with its own id.
 type sale struct {
-	*testing.T
+	t       *testing.T
 	url     string
 	stores  []*citus.Store
 	selling sync.WaitGroup
@@ -42,9 +46,16 @@ type sale struct {
 
 func skuName(n int) string { return fmt.Sprintf("sku-%d", n) }
 
+func skuNames() (names []string) {
+	for n := range soldSKUs {
+		names = append(names, skuName(n))
+	}
+	return names
+}
+
 func startSale(t *testing.T, url string) *sale {
 	t.Helper()
-	s := &sale{T: t, url: url, taken: map[string][]string{}, sold: map[string]int{}, failed: map[string]int{}, errs: map[string]bool{}, last: map[string]error{}}
+	s := &sale{t: t, url: url, taken: map[string][]string{}, sold: map[string]int{}, failed: map[string]int{}, errs: map[string]bool{}, last: map[string]error{}}
 	for range 2 {
 		s.stores = append(s.stores, open(t, url))
 	}
@@ -71,9 +82,9 @@ func (s *sale) sellOne(ctx context.Context, store *citus.Store, process, n int) 
 	sku := skuName(n)
 	for k := 0; ctx.Err() == nil; k++ {
 		id := fmt.Sprintf("one-%d-%d", process, k)
-		limited, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		limited, cancel := context.WithTimeout(context.Background(), attempt)
 		result, err := store.Deduct(limited, stock.Batch{
-			SKU: sku, Layout: 1, Segment: process, Deadline: time.Now().Add(2 * time.Second),
+			SKU: sku, Layout: 1, Segment: process, Deadline: time.Now().Add(attempt),
 			Orders: []stock.Order{{OrderID: id, Quantity: 1}},
 		})
 		cancel()
@@ -93,7 +104,7 @@ func (s *sale) sellPairs(ctx context.Context, store *citus.Store, process, n int
 	for k := 0; ctx.Err() == nil; k++ {
 		id := fmt.Sprintf("two-%d-%d-%d", process, n, k)
 		order := stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: skuName(k % soldSKUs), Quantity: 1}, {SKU: skuName((k + 1 + n) % soldSKUs), Quantity: 1}}}.Sorted()
-		limited, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		limited, cancel := context.WithTimeout(context.Background(), attempt)
 		_, created, err := store.Order(limited, stock.Placement{Order: order, Lines: []stock.Batch{{Layout: 1, Segment: process}, {Layout: 1, Segment: process}}})
 		cancel()
 		s.note(err, func() {
@@ -127,48 +138,79 @@ func (s *sale) now() (sold, failed map[string]int, pairs int) {
 	return maps.Clone(s.sold), maps.Clone(s.failed), s.pairs
 }
 
+// sells waits until each of some SKUs is sold again.
+func (s *sale) sells(skus []string) {
+	s.t.Helper()
+	before, _, _ := s.now()
+	for _, sku := range skus {
+		busytest.Soon(s.t, sku+" sells", func() bool {
+			after, _, _ := s.now()
+			return after[sku] > before[sku]
+		})
+	}
+}
+
 // sellsAll waits until every SKU is sold again, and so are orders of several.
-func (s *sale) sellsAll(within time.Duration) {
-	s.Helper()
-	before, _, pairs := s.now()
-	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		after, failed, now := s.now()
-		var still []string
-		for n := range soldSKUs {
-			if after[skuName(n)] == before[skuName(n)] {
-				still = append(still, skuName(n))
-			}
+func (s *sale) sellsAll() {
+	s.t.Helper()
+	_, _, before := s.now()
+	s.sells(skuNames())
+	busytest.Soon(s.t, "orders of several SKUs sell", func() bool {
+		_, _, after := s.now()
+		return after > before
+	})
+}
+
+// sellsOnly checks that some SKUs sell, and that others do not.
+func (s *sale) sellsOnly(these, others []string) {
+	s.t.Helper()
+	fail := func() {
+		_, before, _ := s.now()
+		for _, sku := range others {
+			busytest.Soon(s.t, "orders of "+sku+" fail", func() bool {
+				_, after, _ := s.now()
+				return after[sku] > before[sku]+len(s.stores) // also of the process that is slower
+			})
 		}
-		if len(still) == 0 && now > pairs {
-			return
+	}
+	fail() // what was under way has failed by then
+	before, failedBefore, _ := s.now()
+	fail()
+	s.sells(these)
+	after, failed, _ := s.now()
+	for _, sku := range these {
+		if failed[sku] != failedBefore[sku] {
+			s.t.Errorf("%d orders of %s failed, want none", failed[sku]-failedBefore[sku], sku)
 		}
-		if time.Now().After(end) {
-			s.Fatalf("after %s these do not sell: %v (failed %v); orders of several: %d; %v", within, still, failed, now-pairs, s.last)
+	}
+	for _, sku := range others {
+		if after[sku] != before[sku] {
+			s.t.Errorf("%d orders of %s were taken, want none", after[sku]-before[sku], sku)
 		}
 	}
 }
 
 // end stops the sale, and compares the acknowledged orders with the rows.
 func (s *sale) end() {
-	s.Helper()
+	s.t.Helper()
 	s.stop()
 	s.selling.Wait()
 	if len(s.errs) > 0 {
-		s.Errorf("callers were told: %v", slices.Collect(maps.Keys(s.errs)))
+		s.t.Errorf("callers were told: %v", slices.Collect(maps.Keys(s.errs)))
 	}
-	conn, err := pgx.Connect(s.Context(), s.url)
+	conn, err := pgx.Connect(s.t.Context(), s.url)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(s.Context()))
-	rows, err := conn.Query(s.Context(), `SELECT order_id, sku_id FROM deductions`)
+	defer conn.Close(context.WithoutCancel(s.t.Context()))
+	rows, err := conn.Query(s.t.Context(), `SELECT order_id, sku_id FROM deductions`)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	there, total := map[string]int{}, 0
 	var id, sku string
 	if _, err := pgx.ForEachRow(rows, []any{&id, &sku}, func() error { there[id+"@"+sku]++; total++; return nil }); err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	acknowledged := 0
 	for order, skus := range s.taken {
@@ -179,42 +221,42 @@ func (s *sale) end() {
 			}
 			acknowledged++
 			if there[key] != 1 {
-				s.Errorf("%s was acknowledged and has %d rows, want 1", key, there[key])
+				s.t.Errorf("%s was acknowledged and has %d rows, want 1", key, there[key])
 			}
 		}
 	}
-	s.Logf("%d lines acknowledged, %d rows, %d orders of two SKUs", acknowledged, total, s.pairs)
+	s.t.Logf("%d lines acknowledged, %d rows, %d orders of two SKUs", acknowledged, total, s.pairs)
 	var left int64
-	if err := conn.QueryRow(s.Context(), `SELECT sum(available)::bigint FROM stock_segments`).Scan(&left); err != nil {
-		s.Fatal(err)
+	if err := conn.QueryRow(s.t.Context(), `SELECT sum(available)::bigint FROM stock_segments`).Scan(&left); err != nil {
+		s.t.Fatal(err)
 	}
 	if left != soldSKUs*enough-int64(total) {
-		s.Errorf("%d units are left, and %d rows were written", left, total)
+		s.t.Errorf("%d units are left, and %d rows were written", left, total)
 	}
-	audit, err := s.stores[0].Audit(s.Context(), "")
+	audit, err := s.stores[0].Audit(s.t.Context(), "")
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	if !audit.OK() || len(audit.SKUs) != soldSKUs {
-		s.Errorf("the audit of %d SKUs is not ok: %+v", len(audit.SKUs), audit)
+		s.t.Errorf("the audit of %d SKUs is not ok: %+v", len(audit.SKUs), audit)
 	}
 }
 
 // placed returns which SKUs are at which port.
 func (s *sale) placed() map[int][]string {
-	s.Helper()
-	conn, err := pgx.Connect(s.Context(), s.url)
+	s.t.Helper()
+	conn, err := pgx.Connect(s.t.Context(), s.url)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(s.Context()))
+	defer conn.Close(context.WithoutCancel(s.t.Context()))
 	at := map[int][]string{}
 	for n := range soldSKUs {
 		var port int
-		err := conn.QueryRow(s.Context(), `SELECT nodeport FROM pg_dist_node JOIN pg_dist_placement USING (groupid)
+		err := conn.QueryRow(s.t.Context(), `SELECT nodeport FROM pg_dist_node JOIN pg_dist_placement USING (groupid)
 			WHERE shardid = get_shard_id_for_distribution_column('skus', $1::text)`, skuName(n)).Scan(&port)
 		if err != nil {
-			s.Fatal(err)
+			s.t.Fatal(err)
 		}
 		at[port] = append(at[port], skuName(n))
 	}
@@ -222,9 +264,9 @@ func (s *sale) placed() map[int][]string {
 }
 
 func (s *sale) must(err error) {
-	s.Helper()
+	s.t.Helper()
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
@@ -232,33 +274,22 @@ func (s *sale) must(err error) {
 func TestAWorkerDies(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	dead := c.Workers[0]
 	at := s.placed()
 	s.must(dead.Kill())
-	time.Sleep(time.Second) // requests under way have failed by then
-	before, failedBefore, _ := s.now()
-	time.Sleep(3 * time.Second)
-	after, failed, _ := s.now()
-	for _, sku := range at[c.Workers[1].Port()] {
-		if after[sku] == before[sku] || failed[sku] != failedBefore[sku] {
-			t.Errorf("%s of the other node: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
-		}
-	}
-	for _, sku := range at[dead.Port()] {
-		if after[sku] != before[sku] || failed[sku] == failedBefore[sku] {
-			t.Errorf("%s of the dead node: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
-		}
-	}
+	s.sellsOnly(at[c.Workers[1].Port()], at[dead.Port()])
 	s.must(s.stores[0].Ready(t.Context()))
-	time.Sleep(100 * time.Millisecond)
-	for address, err := range s.stores[0].Nodes() {
-		if gone := address == fmt.Sprintf("127.0.0.1:%d", dead.Port()); gone != (err != nil) {
-			t.Errorf("node %s: %v", address, err)
+	busytest.Soon(t, "it is told that only the dead node has gone", func() bool {
+		for address, err := range s.stores[0].Nodes() {
+			if gone := address == fmt.Sprintf("127.0.0.1:%d", dead.Port()); gone != (err != nil) {
+				return false
+			}
 		}
-	}
+		return true
+	})
 	s.must(dead.Restart(t.Context()))
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	s.end()
 }
 
@@ -277,13 +308,13 @@ func TestAStandbyTakesANodesPlaceWhileSelling(t *testing.T) {
 		}
 	})
 	s := startSale(t, url)
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	s.must(dead.Await(t.Context(), true))
 	s.must(dead.Kill())
 	s.must(standby.Promote(t.Context()))
 	s.must(exec(t.Context(), url, fmt.Sprintf(`SELECT citus_update_node(nodeid, '127.0.0.1', %d) FROM pg_dist_node WHERE nodeport = %d`,
 		standby.Port(), dead.Port())))
-	s.sellsAll(30 * time.Second)
+	s.sellsAll()
 	s.end()
 }
 
@@ -292,31 +323,18 @@ func TestTheCoordinatorDies(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
 	s.listen()
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	s.must(c.Coordinator.Kill())
-	time.Sleep(time.Second)
-	before, failedBefore, pairs := s.now()
-	time.Sleep(3 * time.Second)
-	after, failed, now := s.now()
-	for n := range soldSKUs {
-		if sku := skuName(n); after[sku] == before[sku] || failed[sku] != failedBefore[sku] {
-			t.Errorf("%s: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
-		}
-	}
-	if now != pairs {
+	busytest.Soon(t, "it is told that nobody listens to the coordinator", func() bool { return s.stores[0].Nodes()["coordinator"] != nil })
+	_, _, pairs := s.now()
+	s.sellsOnly(skuNames(), nil)
+	if _, _, now := s.now(); now != pairs {
 		t.Errorf("%d orders of several were taken without a coordinator, want none", now-pairs)
 	}
 	s.must(s.stores[0].Ready(t.Context()))
-	if s.stores[0].Nodes()["coordinator"] == nil {
-		t.Error("it is not told that nobody listens to the coordinator")
-	}
 	s.must(c.Coordinator.Restart(t.Context()))
-	s.sellsAll(20 * time.Second)
-	for end := time.Now().Add(20 * time.Second); s.stores[0].Nodes()["coordinator"] != nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody listens to the coordinator again")
-		}
-	}
+	s.sellsAll()
+	busytest.Soon(t, "somebody listens to the coordinator again", func() bool { return s.stores[0].Nodes()["coordinator"] == nil })
 	s.end()
 }
 
@@ -325,14 +343,14 @@ func (s *sale) listen() {
 	ctx, stop := context.WithCancel(context.Background())
 	var listening sync.WaitGroup
 	listening.Go(func() { _ = s.stores[0].Watch(ctx, func() {}, func(string) {}) }) // which ends with ctx
-	s.Cleanup(func() { stop(); listening.Wait() })
+	s.t.Cleanup(func() { stop(); listening.Wait() })
 }
 
 // TestShardsMoveWhileSelling moves every shard to the other worker and back: by the log, and while writes wait.
 func TestShardsMoveWhileSelling(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	for _, mode := range []string{"force_logical", "block_writes"} {
 		for n := range testShards {
 			s.must(exec(t.Context(), s.url, fmt.Sprintf(`
@@ -341,7 +359,7 @@ func TestShardsMoveWhileSelling(t *testing.T) {
 				JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid)`,
 				c.Workers[0].Port(), c.Workers[1].Port(), mode, n)))
 		}
-		s.sellsAll(20 * time.Second)
+		s.sellsAll()
 	}
 	_, failed, _ := s.now()
 	t.Logf("failed meanwhile: %v", failed)
@@ -367,12 +385,12 @@ func testANodeIsAdded(t *testing.T, rebalance []string) {
 		t.Fatal(err)
 	}
 	s := startSale(t, url)
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	worker := added(t, c, s.url)
 	for _, statement := range rebalance {
 		s.must(exec(t.Context(), s.url, statement))
 	}
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	if len(s.placed()[worker.Port()]) == 0 {
 		t.Error("the new node has nothing")
 	}

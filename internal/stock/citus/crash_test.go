@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
@@ -17,7 +18,7 @@ import (
 
 // crash is a cluster in which a node dies while an order of two SKUs, one at each worker, is between the two phases.
 type crash struct {
-	*testing.T
+	t       *testing.T
 	cluster *servertest.Citus
 	url     string
 	store   *citus.Store
@@ -27,10 +28,10 @@ type crash struct {
 // TestCitusCrashesBetweenThePhases: an order exists whole or not at all, whichever node dies at whichever step.
 // Meanwhile the audit must not be OK.
 func TestCitusCrashesBetweenThePhases(t *testing.T) {
-	c := &crash{T: t, cluster: cluster(t, 2)}
+	c := &crash{t: t, cluster: cluster(t, 2)}
 	c.url = distributed(t, c.cluster)
 	c.store = open(t, c.url)
-	s := &sale{T: t, url: c.url}
+	s := &sale{t: t, url: c.url}
 	for n := range soldSKUs {
 		if _, err := c.store.CreateSKU(t.Context(), stock.NewSKU{SKU: skuName(n), Stock: 10, Segments: 1}, time.Time{}); err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestCitusCrashesBetweenThePhases(t *testing.T) {
 	for name, dead := range map[string]*servertest.Postgres{"the coordinator": coordinator, "the other node": second} {
 		c.on(second, onePrepared)
 		answer := c.order("one prepared, dead: " + name)
-		c.until("one node has prepared", func() bool { return c.prepared(first) == 1 })
+		busytest.Soon(c.t, "one node has prepared", func() bool { return c.prepared(first) == 1 })
 		c.die(dead)
 		if dead == coordinator {
 			c.unwell(name)
@@ -65,7 +66,7 @@ func TestCitusCrashesBetweenThePhases(t *testing.T) {
 		c.on(coordinator, wait)
 		c.on(coordinator, `SELECT pg_reload_conf()`)
 		answer := c.order("all prepared, dead: " + name)
-		c.until("the order is decided", func() bool {
+		busytest.Soon(c.t, "the order is decided", func() bool {
 			return c.count(coordinator, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query ILIKE '%commit%'`) > 0 &&
 				c.prepared(first) == 1 && c.prepared(second) == 1
 		})
@@ -85,22 +86,22 @@ func TestCitusCrashesBetweenThePhases(t *testing.T) {
 }
 
 func (c *crash) must(err error) {
-	c.Helper()
+	c.t.Helper()
 	if err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 }
 
 // die kills all processes of a node at once: one that survives could finish what it waits for.
 func (c *crash) die(node *servertest.Postgres) {
-	c.Helper()
+	c.t.Helper()
 	c.must(node.Pause())
 	c.must(node.Kill())
 }
 
 // stopBeforePrepare makes a node wait before it prepares a transaction that sells its SKU, while there is a row in held.
 func (c *crash) stopBeforePrepare(node *servertest.Postgres) {
-	c.Helper()
+	c.t.Helper()
 	shard := c.count(node, fmt.Sprintf(`SELECT get_shard_id_for_distribution_column('stock_segments', '%s')`, c.skus[1]))
 	c.on(node, fmt.Sprintf(`SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
 		CREATE TABLE held (n int);
@@ -113,7 +114,7 @@ func (c *crash) stopBeforePrepare(node *servertest.Postgres) {
 func (c *crash) order(id string) <-chan bool {
 	answer := make(chan bool, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), busytest.Patience)
 		defer cancel()
 		_, created, err := c.store.Order(ctx, c.placement(id))
 		answer <- created && err == nil
@@ -128,62 +129,53 @@ func (c *crash) placement(id string) stock.Placement {
 
 // unwell checks that the audit is not OK.
 func (c *crash) unwell(dead string) {
-	c.Helper()
-	if audit, err := c.store.Audit(c.Context(), ""); err == nil && audit.OK() {
-		c.Errorf("%s is dead, and the audit says that all is well", dead)
+	c.t.Helper()
+	if audit, err := c.store.Audit(c.t.Context(), ""); err == nil && audit.OK() {
+		c.t.Errorf("%s is dead, and the audit says that all is well", dead)
 	}
 }
 
 // settled waits until no transaction is between its phases, and checks whether an order exists.
 func (c *crash) settled(id string, there bool) {
-	c.Helper()
-	c.until("transactions are settled", func() bool {
+	c.t.Helper()
+	busytest.Soon(c.t, "transactions are settled", func() bool {
 		if c.prepared(c.cluster.Workers[0])+c.prepared(c.cluster.Workers[1]) > 0 {
 			return false
 		}
-		audit, err := c.store.Audit(c.Context(), "")
+		audit, err := c.store.Audit(c.t.Context(), "")
 		return err == nil && audit.OK()
 	})
-	order, err := c.store.PlacedOrder(c.Context(), id)
+	order, err := c.store.PlacedOrder(c.t.Context(), id)
 	if err != nil || (order != nil) != there || there && len(order.Lines) != 2 {
-		c.Errorf("%s: got %+v, %v, want an order of two lines: %v", id, order, err, there)
+		c.t.Errorf("%s: got %+v, %v, want an order of two lines: %v", id, order, err, there)
 	}
 	for _, sku := range c.skus {
-		found, err := c.store.Deductions(c.Context(), sku, []string{id})
+		found, err := c.store.Deductions(c.t.Context(), sku, []string{id})
 		if err != nil || (len(found) == 1) != there {
-			c.Errorf("%s: %v of SKU %s, %v", id, found, sku, err)
+			c.t.Errorf("%s: %v of SKU %s, %v", id, found, sku, err)
 		}
 	}
 }
 
 func (c *crash) prepared(node *servertest.Postgres) int {
-	c.Helper()
+	c.t.Helper()
 	return c.count(node, `SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()`)
 }
 
 func (c *crash) count(node *servertest.Postgres, query string) (n int) {
-	c.Helper()
+	c.t.Helper()
 	at, err := node.At(c.url)
 	c.must(err)
-	conn, err := pgx.Connect(c.Context(), at)
+	conn, err := pgx.Connect(c.t.Context(), at)
 	c.must(err)
-	defer conn.Close(context.WithoutCancel(c.Context()))
-	c.must(conn.QueryRow(c.Context(), query).Scan(&n))
+	defer conn.Close(context.WithoutCancel(c.t.Context()))
+	c.must(conn.QueryRow(c.t.Context(), query).Scan(&n))
 	return n
 }
 
 func (c *crash) on(node *servertest.Postgres, statement string) {
-	c.Helper()
+	c.t.Helper()
 	at, err := node.At(c.url)
 	c.must(err)
-	c.must(exec(c.Context(), at, statement))
-}
-
-func (c *crash) until(what string, is func() bool) {
-	c.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.Fatalf("after 30 s not yet: %s", what)
-		}
-	}
+	c.must(exec(c.t.Context(), at, statement))
 }

@@ -2,10 +2,7 @@
 
 package citus_test
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // splitOne splits the widest shard in the middle of its hashes, as the handbook does. Both halves stay on its node.
 const splitOne = `SELECT citus_split_shard_by_split_points(shardid, ARRAY[((shardminvalue::bigint + shardmaxvalue::bigint) / 2)::text],
@@ -18,10 +15,10 @@ func TestAShardIsSplitWhileSelling(t *testing.T) {
 	url := distributed(t, cluster(t, 2))
 	s := startSale(t, url)
 	s.must(s.stores[0].Outbox().On(t.Context()))
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	before := s.orders() // some of these came before the outbox
 	s.must(exec(t.Context(), url, splitOne))
-	s.sellsAll(20 * time.Second)
+	s.sellsAll()
 	s.end()
 	told := s.told()
 	for order, skus := range s.taken {
@@ -44,10 +41,10 @@ func (s *sale) orders() map[string]bool {
 
 // told returns the orders of one SKU that are in the outbox.
 func (s *sale) told() map[string]bool {
-	s.Helper()
+	s.t.Helper()
 	all, after := make(map[string]bool), ""
 	for {
-		changes, err := s.stores[0].Outbox().Read(s.Context(), after, 10_000)
+		changes, err := s.stores[0].Outbox().Read(s.t.Context(), after, 10_000)
 		s.must(err)
 		if len(changes) == 0 {
 			return all

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
@@ -29,7 +30,7 @@ func TestASaleBeginsByTheClockOfTheDatabase(t *testing.T) {
 				t.Parallel()
 				store, _ := fresh(t, 1)
 				store.SetSharing(sharing)
-				s := selling.NewService(selling.Config{Store: store})
+				s := selling.NewService(selling.Config{Store: store, AnswerWithin: busytest.Patience})
 				defer func() {
 					if err := s.Close(t.Context()); err != nil {
 						t.Error(err)
@@ -71,7 +72,7 @@ func TestAnExpiredReservationIsToldOnTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, conn := fresh(t, 9)
-			s := selling.NewService(selling.Config{Store: store})
+			s := selling.NewService(selling.Config{Store: store, AnswerWithin: busytest.Patience})
 			defer func() {
 				if err := s.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -137,7 +138,7 @@ func TestReadsOfReservationsLearnTheClock(t *testing.T) {
 	}
 }
 
-// TestWritesAreInTimeAfterTheClockWasSet: the database's clock was set forward by a minute since this process read it. No write takes
+// TestWritesAreInTimeAfterTheClockWasSet: the database's clock was set forward since this process read it. No write takes
 // itself for late, whatever a process does first after that.
 func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
 	t.Parallel()
@@ -184,7 +185,7 @@ func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, _ := fresh(t, 9)
-			s := selling.NewService(selling.Config{Store: store})
+			s := selling.NewService(selling.Config{Store: store, AnswerWithin: busytest.Patience})
 			defer func() {
 				if err := s.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -196,7 +197,7 @@ func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
 			if err := errors.Join(err, err2); err != nil {
 				t.Fatal(err)
 			}
-			store.ClockSetForward(time.Minute)
+			store.ClockSetForward(2 * busytest.Patience) // more than a write may take
 			if err := write(s); err != nil {
 				t.Error(err)
 			}

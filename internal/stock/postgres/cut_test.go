@@ -9,10 +9,12 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
@@ -131,35 +133,38 @@ func cutVerbs() map[string]cutVerb {
 // carried it out. Whoever is told that it has happened finds it. Whoever is told that nothing is written finds nothing, and is told
 // so whenever the message was lost. Whoever is told that its outcome is not known repeats it, and it has happened once.
 func TestACutConnectionLosesNothing(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
-	url, drop, err := server.CreateDatabase(t.Context(), template)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{}
-	store, err := postgres.Open(t.Context(), url, 0, func(config *pgxpool.Config) { config.ConnConfig.DialFunc = c.dial })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, verb := range cutVerbs() {
-		want, _ := verb.once(t, store, c, name+"/uncut", 0, false)
-		for _, loseAnswer := range []bool{false, true} {
-			for message, cut := 1, true; cut; message++ {
-				var got string
-				sku := fmt.Sprintf("%s/%t/%d", name, loseAnswer, message)
-				if got, cut = verb.once(t, store, c, sku, message, loseAnswer); got != want {
-					t.Errorf("%s: got %s, want %s", sku, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		url, drop, err := server.CreateDatabase(t.Context(), template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &cutter{}
+		store, err := postgres.Open(t.Context(), url, 0, func(config *pgxpool.Config) { config.ConnConfig.DialFunc = c.dial })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, verb := range cutVerbs() {
+			want, _ := verb.once(t, store, c, name+"/uncut", 0, false)
+			for _, loseAnswer := range []bool{false, true} {
+				for message, cut := 1, true; cut; message++ {
+					var got string
+					sku := fmt.Sprintf("%s/%t/%d", name, loseAnswer, message)
+					if got, cut = verb.once(t, store, c, sku, message, loseAnswer); got != want {
+						t.Errorf("%s: got %s, want %s", sku, got, want)
+					}
 				}
 			}
 		}
-	}
-	audit, err := store.Audit(t.Context(), "")
-	if err != nil || !audit.OK() {
-		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
-	}
-	if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
-		t.Error(err)
-	}
+		audit, err := store.Audit(t.Context(), "")
+		if err != nil || !audit.OK() {
+			t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
+		}
+		if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // once writes to SKUs of its own, with a cut at a message, and once more. It returns what the SKUs have become, and whether there

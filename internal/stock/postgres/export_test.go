@@ -2,10 +2,42 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/busytest"
 	"inventory/internal/stock/tables"
 )
+
+// OpenPatiently is Open for a test that runs in real time, on a machine of any speed: it gives up no statement and no connection, and
+// the server gives up none of its sessions. Only what begins and ends a transaction has to be done in time.
+func OpenPatiently(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+	all := Statements()
+	access := Access{SQL: func(name string) tables.SQL {
+		sql := all.Of(name)
+		sql.Patient = true
+		return sql
+	}}
+	patient := func(c *pgxpool.Config) {
+		c.PingTimeout, c.ConnConfig.ConnectTimeout = busytest.Patience, busytest.Patience
+		c.ConnConfig.DialFunc = new(net.Dialer).DialContext
+		for _, limit := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
+			c.ConnConfig.RuntimeParams[limit] = fmt.Sprint(busytest.Patience.Milliseconds())
+		}
+	}
+	s, err := OpenLater(ctx, databaseURL, maxConns, access, append([]func(*pgxpool.Config){patient}, configure...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.pool.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
 
 // Sharing says which batches share a write.
 type Sharing = tables.Sharing
@@ -20,29 +52,10 @@ const (
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
 func (s *Store) SetSharing(which tables.Sharing) { s.sharing.which = which }
 
-// HoldWriter lets no shared write begin, until that many batches wait and it is released.
-func (s *Store) HoldWriter() (letGo func(waiting int)) {
-	letWrite := s.HoldOrders()
-	return func(waiting int) {
-		for s.sharing.waits() < waiting {
-			time.Sleep(time.Millisecond)
-		}
-		letWrite()
-	}
-}
+// HoldWriter lets no shared write of batches and orders begin until it is released.
+func (s *Store) HoldWriter() (letGo func()) { return s.sharing.hold(taking{}) }
 
-func (g *gatherer[W, A]) waits() int {
-	waiting, _ := g.State()
-	return waiting
-}
-
-// Waits returns when that many batches wait.
-func (s *Store) Waits(batches int) { s.sharing.await(batches) }
-
-// HoldOrders lets no shared write of orders begin until it is released.
-func (s *Store) HoldOrders() (letGo func()) { return s.sharing.hold(taking{}) }
-
-// HoldSettlements is HoldOrders for settlements.
+// HoldSettlements is HoldWriter for settlements.
 func (s *Store) HoldSettlements() (letGo func()) {
 	return s.settlements.hold(settling{Settling: &tables.Settling{}})
 }
@@ -59,17 +72,15 @@ func (g *gatherer[W, A]) hold(nothing W) (letGo func()) {
 	return func() { close(released) }
 }
 
-// OrdersWait returns when that many orders wait.
-func (s *Store) OrdersWait(orders int) { s.sharing.await(orders) }
-
-// SettlementsWait returns when that many settlements wait.
-func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
-
-func (g *gatherer[W, A]) await(writes int) {
-	for g.waits() != writes {
-		time.Sleep(time.Millisecond)
-	}
+// Waiting returns how many batches and orders, and how many settlements, wait for their writers.
+func (s *Store) Waiting() (writes, settlements int) {
+	writes, _ = s.sharing.State()
+	settlements, _ = s.settlements.State()
+	return writes, settlements
 }
+
+// WriterWait is how long a write waits for its writer.
+const WriterWait = writerWait
 
 // ClockSetForward acts as if the server's clock had been set forward since this process read it, a minute ago.
 func (s *Store) ClockSetForward(by time.Duration) {
@@ -102,6 +113,18 @@ func Gather(carry func(writes []int) ([]int, error)) (
 	}
 	g := newGatherer(room, func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) })
 	return g.together, g.Close
+}
+
+// Connect makes that many connections, and gives them back to the pool.
+func (s *Store) Connect(ctx context.Context, connections int) error {
+	for range connections {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	return nil
 }
 
 // HoldConnection takes a connection of the pool until it is released; then the connection is closed.

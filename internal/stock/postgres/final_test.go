@@ -3,11 +3,16 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/faultproxy"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
@@ -16,14 +21,52 @@ import (
 
 // twoProcesses are services on one database: the network may hold up what the first one sends.
 type twoProcesses struct {
-	*testing.T
+	t             *testing.T
 	first, second *selling.Service
 	network       *faultproxy.Proxy
+	held          atomic.Bool // the network takes no new connections either
 	url           string
 }
 
-// answerWithin is the bound that the first process has, in a test that waits for it.
+// hold holds up everything that the first process sends.
+func (w *twoProcesses) hold() {
+	w.held.Store(true)
+	w.network.Hold()
+}
+
+// dials makes new connections of the first process fail while the network is held.
+func (w *twoProcesses) dials(c *pgxpool.Config) {
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address == w.network.Addr() && w.held.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+}
+
+// answerWithin is the bound that the first process has, in a test that waits for it. It is the subject of that test.
 const answerWithin = 500 * time.Millisecond
+
+// through returns a database's URL through a proxy, and the proxy.
+func through(t *testing.T, databaseURL string) (string, *faultproxy.Proxy) {
+	t.Helper()
+	parsed, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := faultproxy.Start(t.Context(), parsed.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	parsed.Host = proxy.Addr()
+	return parsed.String(), proxy
+}
 
 func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 	t.Helper()
@@ -32,14 +75,18 @@ func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 		t.Fatal(err)
 	}
 	proxied, network := through(t, direct)
-	w := &twoProcesses{T: t, network: network, url: direct}
+	w := &twoProcesses{t: t, network: network, url: direct}
 	var closers []func(context.Context) error
 	for url, service := range map[string]**selling.Service{proxied: &w.first, direct: &w.second} {
-		store, err := postgres.Open(t.Context(), url, 4)
+		store, err := postgres.OpenPatiently(t.Context(), url, 4, w.dials)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := selling.NewService(selling.Config{Store: store, AnswerWithin: within})
+		config := selling.Config{Store: store, AnswerWithin: busytest.Patience}
+		if url == proxied {
+			config.AnswerWithin = within
+		}
+		s := selling.NewService(config)
 		*service = s
 		closers = append(closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), store.Close()) })
 	}
@@ -59,9 +106,10 @@ func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 	}
 	// The first process has read the SKU, and has connections. It leaves no segment empty: so it does not look at the levels later.
 	for _, id := range []string{"reserved", "committed"} {
-		if _, _, err := w.first.Deduct(t.Context(), "a", stock.Order{OrderID: id, Quantity: 1, ReserveFor: reserveFor(id)}); err != nil {
-			t.Fatal(err)
-		}
+		busytest.Soon(t, "the first process sells in its time", func() bool {
+			_, _, err := w.first.Deduct(t.Context(), "a", stock.Order{OrderID: id, Quantity: 1, ReserveFor: reserveFor(id)})
+			return err == nil
+		})
 	}
 	return w
 }
@@ -77,13 +125,13 @@ func reserveFor(id string) time.Duration {
 func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 	deduct := func(quantity int64) func(s *selling.Service) error {
 		return func(s *selling.Service) error {
-			_, _, err := s.Deduct(w.Context(), "a", stock.Order{OrderID: "late", Quantity: quantity})
+			_, _, err := s.Deduct(w.t.Context(), "a", stock.Order{OrderID: "late", Quantity: quantity})
 			return err
 		}
 	}
 	settle := func(wish stock.SettleRequest) func(s *selling.Service) error {
 		return func(s *selling.Service) error {
-			_, err := s.Settle(w.Context(), "a", wish, false)
+			_, err := s.Settle(w.t.Context(), "a", wish, false)
 			return err
 		}
 	}
@@ -91,7 +139,7 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 		"deduction": deduct(1),
 		"merge":     deduct(4),
 		"order": func(s *selling.Service) error {
-			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
+			_, _, err := s.Order(w.t.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
 		},
 		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
@@ -102,24 +150,22 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 
 // rest waits until nothing runs in the database any more: everything that the network delivered has been carried out.
 func (w *twoProcesses) rest() {
-	w.Helper()
-	conn, err := pgx.Connect(w.Context(), w.url)
+	w.t.Helper()
+	conn, err := pgx.Connect(w.t.Context(), w.url)
 	if err != nil {
-		w.Fatal(err)
+		w.t.Fatal(err)
 	}
-	defer conn.Close(w.Context())
-	for pace := time.Tick(5 * time.Millisecond); ; <-pace {
+	defer conn.Close(w.t.Context())
+	busytest.Soon(w.t, "nothing runs in the database", func() bool {
 		var busy int
-		err := conn.QueryRow(w.Context(), `
+		err := conn.QueryRow(w.t.Context(), `
 			SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`).Scan(&busy)
 		if err != nil {
-			w.Fatal(err)
+			w.t.Fatal(err)
 		}
-		if busy == 0 {
-			return
-		}
-	}
+		return busy == 0
+	})
 }
 
 // TestARefusalIsFinal: the network holds up the first attempt, which gets no answer; the next one, through another
@@ -131,7 +177,7 @@ func TestARefusalIsFinal(t *testing.T) {
 			t.Parallel()
 			w := openTwo(t, answerWithin)
 			attempt := w.attempts()[name]
-			w.network.Hold()
+			w.hold()
 			if err := attempt(w.first); stock.CodeOf(err) != stock.CodeUnavailable && stock.CodeOf(err) != stock.CodeOverloaded {
 				t.Fatalf("the first attempt: %v", err)
 			}
@@ -151,15 +197,15 @@ func TestARefusalIsFinal(t *testing.T) {
 
 // refusedBeside sells the rest, lets the attempt be refused, and restocks.
 func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
-	w.Helper()
-	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 4}); err != nil {
-		w.Fatal(err)
+	w.t.Helper()
+	if _, _, err := w.second.Deduct(w.t.Context(), "a", stock.Order{OrderID: "other", Quantity: 4}); err != nil {
+		w.t.Fatal(err)
 	}
 	if err := attempt(w.second); stock.CodeOf(err) != stock.CodeSoldOut {
-		w.Fatalf("the second attempt: %v, want %s", err, stock.CodeSoldOut)
+		w.t.Fatalf("the second attempt: %v, want %s", err, stock.CodeSoldOut)
 	}
-	if _, err := w.second.Move(w.Context(), stock.Movement{Kind: stock.Restocked, SKU: "a", Ref: "r", Quantity: 9}); err != nil {
-		w.Fatal(err)
+	if _, err := w.second.Move(w.t.Context(), stock.Movement{Kind: stock.Restocked, SKU: "a", Ref: "r", Quantity: 9}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -167,9 +213,9 @@ func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 // says.
 func TestAnAttemptInTimeMayBeCarriedOut(t *testing.T) {
 	t.Parallel()
-	w := openTwo(t, time.Minute)
+	w := openTwo(t, busytest.Patience)
 	attempt := w.attempts()["deduction"]
-	w.network.Hold()
+	w.hold()
 	answered := make(chan error, 1)
 	go func() { answered <- attempt(w.first) }()
 	w.refusedBeside(attempt)

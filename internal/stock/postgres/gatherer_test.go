@@ -17,7 +17,7 @@ import (
 func TestWritesThatWaitAreCarriedOutTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &underWay{T: t, takes: 10 * time.Millisecond}
+		w := &underWay{t: t, takes: 10 * time.Millisecond}
 		together, wait := postgres.Gather(w.carry)
 		var callers sync.WaitGroup
 		for n := 1; n <= 8; n++ {
@@ -40,7 +40,7 @@ func TestWritesThatWaitAreCarriedOutTogether(t *testing.T) {
 func TestAWriteGoesByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &underWay{T: t, takes: 300 * time.Millisecond}
+		w := &underWay{t: t, takes: 300 * time.Millisecond}
 		together, wait := postgres.Gather(w.carry)
 		start := time.Now()
 		var callers sync.WaitGroup
@@ -84,7 +84,7 @@ func TestAWriteGoesByItself(t *testing.T) {
 func TestAWriteIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &underWay{T: t, takes: time.Second}
+		w := &underWay{t: t, takes: time.Second}
 		together, wait := postgres.Gather(w.carry)
 		var callers sync.WaitGroup
 		callers.Go(func() { _, _ = together(t.Context(), time.Time{}, 1) })
@@ -125,7 +125,7 @@ func TestASharedWriteFails(t *testing.T) {
 
 // underWay counts the shared writes that are being carried out.
 type underWay struct {
-	*testing.T
+	t     *testing.T
 	takes time.Duration // each write
 
 	mu                     sync.Mutex

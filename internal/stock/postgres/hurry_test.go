@@ -3,56 +3,97 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
 )
 
+// answersLate is a connection on which time passes after each message, before its answer can be read.
+type answersLate struct {
+	net.Conn
+	by time.Duration
+}
+
+// Write implements [net.Conn].
+func (c answersLate) Write(message []byte) (int, error) {
+	n, err := c.Conn.Write(message)
+	time.Sleep(c.by)
+	return n, err
+}
+
 // TestACallerInAHurryCostsNoConnection: callers may have milliseconds, or hang up. Their statements go on for a moment, because to
-// interrupt one costs the connection, and PostgreSQL a process for the next.
+// interrupt one costs the connection, and PostgreSQL a process for the next. In virtual time the answer comes in that moment.
 func TestACallerInAHurryCostsNoConnection(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	store := openStore(t, url+"&pool_max_conns=1")
-	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 2}, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	beside := session(t, url)
-	defer beside.Close(t.Context())
-	process := func() (pid int) {
-		t.Helper()
-		err := beside.QueryRow(t.Context(), `SELECT coalesce((SELECT pid FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-			ORDER BY backend_start DESC LIMIT 1), 0)`).Scan(&pid)
+	synctest.Test(t, func(t *testing.T) {
+		const answer = 5 * time.Millisecond
+		url := database(t)
+		store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) {
+			c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				return answersLate{conn, answer}, err
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return pid
-	}
-	before := process()
-	const goesOn = 100 * time.Millisecond // what was sent, at least
-	for n := range 200 {
-		within, began := rand.N(3*time.Millisecond), time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), within)
-		if n%2 == 0 {
-			ctx, cancel = context.WithCancel(t.Context())
-			time.AfterFunc(within, cancel)
+		defer func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 2}, time.Time{}); err != nil {
+			t.Fatal(err)
 		}
-		_, _ = store.Views(ctx, "a")
-		_, err := store.Move(ctx, stock.Movement{SKU: "a", Kind: stock.Restocked, Ref: fmt.Sprint(n), Quantity: 1})
-		cancel()
-		if took := time.Since(began); took > within+goesOn { // on a busy machine: then it may be interrupted
-			_, err := store.Views(t.Context(), "a")
-			if before = process(); err != nil {
+		beside := session(t, url)
+		defer beside.Close(t.Context())
+		process := func() (pid int) {
+			t.Helper()
+			err := beside.QueryRow(t.Context(), `SELECT coalesce((SELECT pid FROM pg_stat_activity
+				WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+				ORDER BY backend_start DESC LIMIT 1), 0)`).Scan(&pid)
+			if err != nil {
 				t.Fatal(err)
 			}
-		} else if after := process(); after != before {
-			t.Fatalf("a caller that left after %s ended the connection, in %s: %v", within, took, err)
+			return pid
 		}
-	}
-	if audit, err := store.Audit(t.Context(), "a"); err != nil || !audit.OK() {
-		t.Errorf("got %+v, %v, want an audit that is OK", audit, err)
-	}
+		before := process()
+		for within := time.Millisecond; within < 4*answer; within += time.Millisecond { // in each of some messages
+			for name, leaves := range map[string]func() (context.Context, context.CancelFunc){
+				"has no more time": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), within) },
+				"hangs up": func() (context.Context, context.CancelFunc) {
+					ctx, cancel := context.WithCancel(t.Context())
+					time.AfterFunc(within, cancel)
+					return ctx, cancel
+				},
+			} {
+				for what, call := range map[string]func(ctx context.Context) error{
+					"a read": func(ctx context.Context) error {
+						_, err := store.Views(ctx, "a")
+						return err
+					},
+					"a write": func(ctx context.Context) error {
+						_, err := store.Move(ctx, stock.Movement{SKU: "a", Kind: stock.Restocked, Ref: fmt.Sprint(name, within), Quantity: 1})
+						return err
+					},
+				} {
+					ctx, cancel := leaves()
+					err := call(ctx)
+					cancel()
+					if after := process(); after != before {
+						t.Fatalf("a caller of %s that %s after %s ended the connection: %v", what, name, within, err)
+					}
+				}
+			}
+		}
+		if audit, err := store.Audit(t.Context(), "a"); err != nil || !audit.OK() {
+			t.Errorf("got %+v, %v, want an audit that is OK", audit, err)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,43 +43,45 @@ func (n *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)
 // TestALargeOrderTakesFewRoundTrips: an order that is written alone holds the rows of all its SKUs meanwhile.
 func TestALargeOrderTakesFewRoundTrips(t *testing.T) {
 	t.Parallel()
-	const lines, most = 100, 6
-	s, sent := openSharers(t, 0), &trips{}
-	store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	var skus []string
-	for n := range lines {
-		skus = append(skus, fmt.Sprintf("sku-%03d", n))
-		if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: skus[n], Stock: 20, Segments: 2}, time.Time{}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		const lines, most = 100, 6
+		s, sent := openSharers(t, 0), &trips{}
+		store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for name, line := range map[string]stock.Batch{
-		"from a segment":       {Layout: 1, Limit: 5},
-		"in a sale":            {Layout: 1, Limit: 5, SaleWindow: stock.SaleWindow{EndsAt: time.Now().Add(time.Hour)}},
-		"from all segments":    {Layout: 1, Segment: -1},
-		"of a limit, from all": {Layout: 1, Segment: -1, Limit: 5},
-	} {
-		p := several(name, skus...)
-		for n := range p.Lines {
-			p.Lines[n] = line
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		var skus []string
+		for n := range lines {
+			skus = append(skus, fmt.Sprintf("sku-%03d", n))
+			if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: skus[n], Stock: 20, Segments: 2}, time.Time{}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		sent.Store(0)
-		taken, created, err := store.Order(t.Context(), p)
-		if err != nil || !created || len(taken) != lines {
-			t.Fatalf("%s: %d lines, %t, %v", name, len(taken), created, err)
+		for name, line := range map[string]stock.Batch{
+			"from a segment":       {Layout: 1, Limit: 5},
+			"in a sale":            {Layout: 1, Limit: 5, SaleWindow: stock.SaleWindow{EndsAt: store.Now().Add(time.Hour)}},
+			"from all segments":    {Layout: 1, Segment: -1},
+			"of a limit, from all": {Layout: 1, Segment: -1, Limit: 5},
+		} {
+			p := several(name, skus...)
+			for n := range p.Lines {
+				p.Lines[n] = line
+			}
+			sent.Store(0)
+			taken, created, err := store.Order(t.Context(), p)
+			if err != nil || !created || len(taken) != lines {
+				t.Fatalf("%s: %d lines, %t, %v", name, len(taken), created, err)
+			}
+			if n := sent.Load(); n > most {
+				t.Errorf("an order of %d lines %s takes %d round trips, not at most %d", lines, name, n, most)
+			}
 		}
-		if n := sent.Load(); n > most {
-			t.Errorf("an order of %d lines %s takes %d round trips, not at most %d", lines, name, n, most)
-		}
-	}
+	})
 }
 
 // patience notes how long the message may take in which an order waits for its rows.
@@ -99,22 +102,24 @@ func (p *patience) TraceBatchStart(ctx context.Context, _ *pgx.Conn, sent pgx.Tr
 // TestALargeOrderWaitsAsLongAsItsCaller: it waits for the rows of all its lines in one message.
 func TestALargeOrderWaitsAsLongAsItsCaller(t *testing.T) {
 	t.Parallel()
-	s, sent := openSharers(t, 2), &patience{}
-	store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := several("o", "a", "b")
-	p.Lines[0].Limit = 1
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	if _, created, err := store.Order(ctx, p); err != nil || !created {
-		t.Fatal(created, err)
-	}
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
-	if sent.left < time.Minute {
-		t.Errorf("it waits for %s at most", sent.left)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, sent := openSharers(t, 2), &patience{}
+		store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := several("o", "a", "b")
+		p.Lines[0].Limit = 1
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, created, err := store.Order(ctx, p); err != nil || !created {
+			t.Fatal(created, err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		if sent.left < time.Minute {
+			t.Errorf("it waits for %s at most", sent.left)
+		}
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/stocktest"
@@ -41,7 +42,7 @@ func emptyStore(t *testing.T) (*postgres.Store, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(t.Context(), url, 0)
+	store, err := postgres.OpenPatiently(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,12 @@ func TestOutboxWaitsForWhatCommitsLate(t *testing.T) {
 	until := func(want ...string) func(after string) (cursor string) {
 		return func(after string) string {
 			t.Helper()
-			ids, cursor := read(after)
-			for end := time.Now().Add(10 * time.Second); len(ids) < len(want) && time.Now().Before(end); {
-				ids, cursor = read(after) // other databases' transactions hold it back too
-			}
+			var ids []string
+			var cursor string
+			busytest.Soon(t, fmt.Sprintf("%v are told", want), func() bool { // other databases' transactions hold them back too
+				ids, cursor = read(after)
+				return len(ids) >= len(want)
+			})
 			if !slices.Equal(ids, want) {
 				t.Errorf("got %v, want %v", ids, want)
 			}
@@ -147,11 +150,12 @@ func TestOutboxVersionsTellWhichChangeIsTheLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	var changes []stock.Change
-	for end := time.Now().Add(10 * time.Second); len(changes) < 3; {
-		if changes, err = store.Outbox().Read(t.Context(), "", 10); err != nil || time.Now().After(end) {
-			t.Fatal(changes, err)
+	busytest.Soon(t, "three changes are told", func() bool {
+		if changes, err = store.Outbox().Read(t.Context(), "", 10); err != nil {
+			t.Fatal(err)
 		}
-	}
+		return len(changes) >= 3
+	})
 	var last stock.Change
 	for _, c := range changes {
 		if c.OrderID == "o" && c.Version > last.Version {
@@ -225,10 +229,10 @@ func TestOutboxMissesNothingThatCommitsInAnyOrder(t *testing.T) {
 	}()
 	random := rand.New(rand.NewPCG(seed, writers)) //nolint:gosec // no secret
 	told, after, want := map[string]bool{}, "", -1
-	for end := time.Now().Add(60 * time.Second); len(told) != want; {
+	busytest.Soon(t, "everything that was committed is told", func() bool {
 		changes, err := outbox.Read(t.Context(), after, 1+random.IntN(20))
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("seed %d: %d of %d were told: %v", seed, len(told), want, err)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for _, c := range changes {
 			if told[c.OrderID] || strings.HasPrefix(c.OrderID, "rolled back") {
@@ -243,7 +247,8 @@ func TestOutboxMissesNothingThatCommitsInAnyOrder(t *testing.T) {
 			}
 		default:
 		}
-	}
+		return len(told) == want
+	})
 	if rest, err := outbox.Read(t.Context(), after, 10); err != nil || len(rest) > 0 {
 		t.Errorf("seed %d: still there: %+v, %v", seed, rest, err)
 	}
@@ -286,13 +291,7 @@ func TestOutboxIsTurnedOnBesideALongTransaction(t *testing.T) {
 	}
 	turned := make(chan error, 1)
 	go func() { turned <- store.Outbox().On(t.Context()) }()
-	for waiting := false; !waiting; {
-		err := tx.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
-			AND relation = 'deductions'::regclass)`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	until(t, conn, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'deductions'::regclass)`)
 	// A seller waits for that no longer than its own time-out.
 	batch := stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "o", Quantity: 1}}}
 	if _, err := store.Deduct(t.Context(), batch); err != nil {

@@ -81,7 +81,7 @@ func connection(t *testing.T) *pgx.Conn {
 		t.Fatal(err)
 	}
 	var only *pgx.Conn // connection of the pool
-	store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) {
+	store, err := postgres.OpenPatiently(t.Context(), url, 1, func(c *pgxpool.Config) {
 		c.AfterConnect = func(_ context.Context, made *pgx.Conn) error {
 			only = made
 			return nil

@@ -29,7 +29,7 @@ const (
 // pooler stands before the private server, as PgBouncer does: it answers for the server, and refuses a connection that asks for
 // settings.
 type pooler struct {
-	*testing.T
+	t      *testing.T
 	shares shares
 	server string // its URL
 
@@ -47,7 +47,7 @@ func startPooler(t *testing.T, shares shares, database string) (through string, 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	p = &pooler{T: t, shares: shares, server: database}
+	p = &pooler{t: t, shares: shares, server: database}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -232,25 +232,25 @@ func (p *pooler) connect(ctx context.Context) (*pgconn.HijackedConn, error) {
 
 // eachIdle reads a value from each session that nobody has.
 func (p *pooler) eachIdle(query string) (values []string) {
-	p.Helper()
+	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, idle := range p.idle {
 		conn, err := pgconn.Construct(idle)
 		if err != nil {
-			p.Fatal(err)
+			p.t.Fatal(err)
 		}
-		results, err := conn.Exec(p.Context(), query).ReadAll()
+		results, err := conn.Exec(p.t.Context(), query).ReadAll()
 		if err != nil {
-			p.Fatal(err)
+			p.t.Fatal(err)
 		}
 		values = append(values, string(results[0].Rows[0][0]))
 		if p.idle[i], err = conn.Hijack(); err != nil {
-			p.Fatal(err)
+			p.t.Fatal(err)
 		}
 	}
 	if values == nil {
-		p.Fatal(errors.New("no session is idle"))
+		p.t.Fatal(errors.New("no session is idle"))
 	}
 	return values
 }

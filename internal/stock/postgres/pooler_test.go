@@ -2,15 +2,18 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/migrations"
@@ -76,8 +79,21 @@ func sell(t *testing.T, store *postgres.Store) {
 	}
 }
 
-// hears reports whether a store hears of a restock by another one.
-func hears(t *testing.T, store, other *postgres.Store) error {
+// hears waits until a store hears of a restock by another one, or until it says why it cannot: what is wanted. On a slow machine,
+// a store may give up listening before.
+func hears(t *testing.T, store, other *postgres.Store, want error) {
+	t.Helper()
+	busytest.Soon(t, fmt.Sprintf("a store listens, and that ends with %v", want), func() bool {
+		err := listens(t, store, other)
+		if errors.Is(err, postgres.ErrDeaf) && want == nil || err == nil && want != nil {
+			t.Fatalf("it listens: %v, want %v", err, want)
+		}
+		return errors.Is(err, want)
+	})
+}
+
+// listens returns nil when a store has heard of a restock by another one.
+func listens(t *testing.T, store, other *postgres.Store) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -88,7 +104,7 @@ func hears(t *testing.T, store, other *postgres.Store) error {
 	case err := <-over:
 		return err
 	}
-	if _, err := other.Move(t.Context(), restock("b", "heard")); err != nil {
+	if _, err := other.Move(t.Context(), restock("b", rand.Text())); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -103,9 +119,10 @@ func hears(t *testing.T, store, other *postgres.Store) error {
 	}
 }
 
+// openStore opens a store for as long as a test runs.
 func openStore(t *testing.T, url string) *postgres.Store {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), url, 0)
+	store, err := postgres.OpenPatiently(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,26 +136,26 @@ func openStore(t *testing.T, url string) *postgres.Store {
 
 // TestAPoolerOfSessions: where the URL says so, a session is as one without a pooler.
 func TestAPoolerOfSessions(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
-	direct := database(t)
-	through, _ := startPooler(t, neverShares, direct)
-	store := openStore(t, through+"&search_path=public&default_query_exec_mode=cache_statement")
-	sell(t, store)
-	if err := hears(t, store, openStore(t, direct)); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		direct := database(t)
+		through, _ := startPooler(t, neverShares, direct)
+		store := openStore(t, through+"&search_path=public&default_query_exec_mode=cache_statement")
+		sell(t, store)
+		hears(t, store, openStore(t, direct), nil)
+	})
 }
 
 // TestAPoolerOfTransactions: a session is somebody else's a moment later.
 func TestAPoolerOfTransactions(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	direct := database(t)
 	through, p := startPooler(t, betweenTransactions, direct)
 	store := openStore(t, through)
 	sell(t, store)
-	if err := hears(t, store, store); !errors.Is(err, postgres.ErrDeaf) {
-		t.Errorf("it listens: %v, want %v", err, postgres.ErrDeaf)
-	}
+	hears(t, store, store, postgres.ErrDeaf)
 	for name, query := range map[string]string{
 		"settings":            `SELECT count(*) FROM pg_settings WHERE source = 'session' AND name <> 'application_name'`,
 		"channels":            `SELECT count(*) FROM pg_listening_channels()`,
@@ -154,15 +171,11 @@ func TestAPoolerOfTransactions(t *testing.T) {
 	if err := store.ListenAt(direct); err != nil {
 		t.Fatal(err)
 	}
-	if err := hears(t, store, openStore(t, through)); err != nil {
-		t.Errorf("past the pooler: %v", err)
-	}
-	if err := store.ListenAt(server.URL()); err != nil {
+	hears(t, store, openStore(t, through), nil)          // past the pooler
+	if err := store.ListenAt(server.URL()); err != nil { // another database
 		t.Fatal(err)
 	}
-	if err := hears(t, store, store); !errors.Is(err, postgres.ErrDeaf) {
-		t.Errorf("in another database it listens: %v, want %v", err, postgres.ErrDeaf)
-	}
+	hears(t, store, store, postgres.ErrDeaf)
 }
 
 // TestAPoolerThatCannotBeUsed: it shares connections, and the sessions would be wrong.
@@ -186,7 +199,7 @@ func TestAPoolerThatCannotBeUsed(t *testing.T) {
 				set(t, direct, c.setting)
 			}
 			through, _ := startPooler(t, c.shares, direct)
-			store, err := postgres.Open(t.Context(), through+c.parameter, 0)
+			store, err := postgres.OpenPatiently(t.Context(), through+c.parameter, 0)
 			if err == nil {
 				err = store.Close()
 			}
@@ -212,6 +225,7 @@ func set(t *testing.T, url, setting string) {
 
 // TestManyMigrateThroughAPooler that shares connections between transactions.
 func TestManyMigrateThroughAPooler(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	direct, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {

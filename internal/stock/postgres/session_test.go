@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,61 +29,64 @@ func session(t *testing.T, url string) *pgx.Conn {
 
 func TestSessionsAreLimited(t *testing.T) {
 	t.Parallel()
-	for suffix, want := range map[string]string{
-		"": "5s 10s", "&lock_timeout=3s": "5s 3s", "&idle_in_transaction_session_timeout=7s": "7s 10s",
-	} {
-		conn := session(t, server.URL()+suffix)
-		var got string
-		err := conn.QueryRow(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout') || ' ' || current_setting('lock_timeout')`).Scan(&got)
-		if err = errors.Join(err, conn.Close(t.Context())); err != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q", suffix, got, err, want)
+	synctest.Test(t, func(t *testing.T) {
+		for suffix, want := range map[string]string{
+			"": "5s 10s", "&lock_timeout=3s": "5s 3s", "&idle_in_transaction_session_timeout=7s": "7s 10s",
+		} {
+			conn := session(t, server.URL()+suffix)
+			var got string
+			err := conn.QueryRow(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout') || ' ' || current_setting('lock_timeout')`).Scan(&got)
+			if err = errors.Join(err, conn.Close(t.Context())); err != nil || got != want {
+				t.Errorf("%q: got %q, %v, want %q", suffix, got, err, want)
+			}
 		}
-	}
+	})
 }
 
 // TestLimitsOfADatabaseDoNotMatter, but those of the URL do.
 func TestLimitsOfADatabaseDoNotMatter(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	limits := []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"}
-	for _, limit := range limits {
-		set(t, url, limit+" = '1min'")
-	}
-	conn := session(t, url+"&statement_timeout=7s")
-	defer conn.Close(t.Context())
-	var got []string
-	for _, limit := range limits {
-		var value string
-		if err := conn.QueryRow(t.Context(), `SELECT current_setting($1)`, limit).Scan(&value); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		url := database(t)
+		limits := []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"}
+		for _, limit := range limits {
+			set(t, url, limit+" = '1min'")
 		}
-		got = append(got, value)
-	}
-	if want := []string{"7s", "10s", "5s", "0"}; !slices.Equal(got, want) {
-		t.Errorf("%s are %s, want %s", limits, got, want)
-	}
+		conn := session(t, url+"&statement_timeout=7s")
+		defer conn.Close(t.Context())
+		var got []string
+		for _, limit := range limits {
+			var value string
+			if err := conn.QueryRow(t.Context(), `SELECT current_setting($1)`, limit).Scan(&value); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, value)
+		}
+		if want := []string{"7s", "10s", "5s", "0"}; !slices.Equal(got, want) {
+			t.Errorf("%s are %s, want %s", limits, got, want)
+		}
+	})
 }
 
 // TestAStoppedProcessGivesRowsBack: its transaction never continues, and yet others get the rows that it holds.
 func TestAStoppedProcessGivesRowsBack(t *testing.T) {
 	t.Parallel()
-	stopped := session(t, server.URL()+"&idle_in_transaction_session_timeout=200ms")
-	defer stopped.Close(t.Context())
-	other := session(t, server.URL())
-	defer other.Close(t.Context())
-	const lock = `SELECT pg_advisory_xact_lock(4711)` // ends with the transaction, like the lock of a row
-	if _, err := stopped.Exec(t.Context(), "BEGIN"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stopped.Exec(t.Context(), lock); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Exec(t.Context(), lock); err != nil {
-		t.Errorf("others wait in vain: %v", err)
-	}
-	_, err := stopped.Exec(t.Context(), "COMMIT")
-	var refused *pgconn.PgError
-	if err == nil || errors.As(err, &refused) && refused.Code != "25P03" {
-		t.Errorf("the stopped one committed late: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		stopped := session(t, server.URL()+"&idle_in_transaction_session_timeout=200ms")
+		defer stopped.Close(t.Context())
+		other := session(t, server.URL())
+		defer other.Close(t.Context())
+		const lock = `SELECT pg_advisory_xact_lock(4711)` // ends with the transaction, like the lock of a row
+		if _, err := stopped.Exec(t.Context(), "BEGIN; "+lock); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Exec(t.Context(), lock); err != nil {
+			t.Errorf("others wait in vain: %v", err)
+		}
+		_, err := stopped.Exec(t.Context(), "COMMIT")
+		var refused *pgconn.PgError
+		if err == nil || errors.As(err, &refused) && refused.Code != "25P03" {
+			t.Errorf("the stopped one committed late: %v", err)
+		}
+	})
 }

@@ -7,16 +7,19 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
 
 // TestSettingsOfADatabaseDoNotMatter: sessions have their own, in each way to send statements.
 func TestSettingsOfADatabaseDoNotMatter(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for name, settings := range map[string][]string{
 		"repeatable read": {`default_transaction_isolation = 'repeatable read'`},
@@ -31,15 +34,15 @@ func TestSettingsOfADatabaseDoNotMatter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := database(t)
-			for _, setting := range settings {
-				set(t, url, setting)
-			}
-			store := openStore(t, url+"&default_query_exec_mode="+modeFor(name))
-			sell(t, store)
-			if err := hears(t, store, store); err != nil {
-				t.Error(err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				url := database(t)
+				for _, setting := range settings {
+					set(t, url, setting)
+				}
+				store := openStore(t, url+"&default_query_exec_mode="+modeFor(name))
+				sell(t, store)
+				hears(t, store, store, nil)
+			})
 		})
 	}
 }
@@ -54,12 +57,13 @@ func modeFor(name string) string {
 
 // TestEncodingsOfADatabase: one that cannot hold each text is refused before anything is written.
 func TestEncodingsOfADatabase(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for encoding, want := range map[string]string{"LATIN1": "ENCODING 'UTF8'", "EUC_JP": "ENCODING 'UTF8'", "SQL_ASCII": ""} {
 		t.Run(encoding, func(t *testing.T) {
 			t.Parallel()
 			url := encoded(t, encoding)
-			store, err := postgres.Open(t.Context(), url, 0)
+			store, err := postgres.OpenPatiently(t.Context(), url, 0)
 			if want != "" {
 				if err == nil {
 					err = store.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
@@ -45,12 +46,12 @@ func counted(ctx context.Context) context.Context {
 // looks up what it does not settle at once.
 func TestAnOrderIsSettledInOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	s := openSharers(t, 3)
-	store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = &tripsOfCalls{} })
+	s := openSharersBy(t, 3, postgres.OpenPatiently)
+	store, err := postgres.OpenPatiently(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = &tripsOfCalls{} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := selling.NewService(selling.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store, AnswerWithin: busytest.Patience})
 	t.Cleanup(func() {
 		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)
@@ -108,24 +109,24 @@ func reservedBasket(id string) stock.Placement {
 
 // mustPlace places an order.
 func (s *sharers) mustPlace(p stock.Placement) {
-	s.Helper()
-	if a := soon(s.T, s.place(p)); a.err != nil || !a.created {
-		s.Fatalf("place: %+v", a)
+	s.t.Helper()
+	if a := <-s.place(p); a.err != nil || !a.created {
+		s.t.Fatalf("place: %+v", a)
 	}
 }
 
 // dump returns all rows that settlements change, but the instants and transactions of the outbox.
 func (s *sharers) dump() string {
-	s.Helper()
+	s.t.Helper()
 	var all string
-	err := s.connect().QueryRow(s.Context(), `
+	err := s.connect().QueryRow(s.t.Context(), `
 		SELECT string_agg(line, E'\n' ORDER BY line) FROM (
 			SELECT 'deductions ' || d::text AS line FROM deductions d UNION ALL SELECT 'segments ' || g::text FROM stock_segments g
 			UNION ALL SELECT 'skus ' || sku_id || ' ' || kept FROM skus UNION ALL SELECT 'buyers ' || n::text FROM buyers n
 			UNION ALL SELECT 'amendments ' || a::text FROM amendments a UNION ALL SELECT 'parts ' || p::text FROM deduction_parts p
 			UNION ALL SELECT 'outbox ' || concat_ws(' ', position, sku_id, order_id, buyer_id, quantity, status, written_off) FROM outbox) AS found`).Scan(&all)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return all
 }
@@ -174,10 +175,8 @@ func TestAnOrderSettledAtOnceIsAsOneThatWasLookedUp(t *testing.T) {
 					answers[way] += fmt.Sprintf("%+v\n", results)
 				}
 				if requests[len(requests)-1].Request.Verb == stock.Cancel {
-					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-					defer cancel()
 					for _, sku := range []string{"a", "b", "c"} {
-						told, err := listener.WaitForNotification(ctx)
+						told, err := listener.WaitForNotification(t.Context())
 						if err != nil || told.Payload != sku {
 							t.Errorf("told of %+v, %v, want %s", told, err, sku)
 						}
@@ -197,6 +196,7 @@ func TestAnOrderSettledAtOnceIsAsOneThatWasLookedUp(t *testing.T) {
 
 // TestAnUnusualOrderIsNotSettledAtOnce: nothing is written, and the order is settled when it has been looked up.
 func TestAnUnusualOrderIsNotSettledAtOnce(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	type unusual struct {
 		exec   string // before the settlement
@@ -296,7 +296,7 @@ func TestAnOrderThatChangesIsNotSettledAtOnce(t *testing.T) {
 			if name != "it never ends" {
 				s.exec("COMMIT")
 			}
-			if a := soon(t, got); a.results != nil || a.err != nil {
+			if a := <-got; a.results != nil || a.err != nil {
 				t.Errorf("got %+v, want nothing", a)
 			}
 			if !strings.Contains(s.dump(), "deductions (a,o,x,2,0,reserved,") {
@@ -315,7 +315,6 @@ func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const soonOver = 150 * time.Millisecond
 			s := openSharers(t, 3)
 			o, p := wholeOrder(stock.Commit), reservedBasket("o")
 			p.At, o.At = time.Time{}, time.Time{}
@@ -333,8 +332,8 @@ func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 				got <- settled{results, err}
 			}()
 			blocking(t, s.conn, got)
-			s.exec(`SELECT pg_sleep(0.2); ROLLBACK`)
-			if a := soon(t, got); a.results != nil || a.err != nil {
+			s.exec(`SELECT pg_sleep(0.3); ROLLBACK`) // longer than soonOver by the server's clock
+			if a := <-got; a.results != nil || a.err != nil {
 				t.Errorf("got %+v, want nothing", a)
 			}
 			if d, err := s.store.Deduction(t.Context(), "a", "o"); err != nil || d.Status != stock.StatusReserved {

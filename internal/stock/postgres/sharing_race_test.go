@@ -29,15 +29,15 @@ func (r *racers) step(worker, round int) {
 	sku := name(rand.IntN(12))
 	switch rand.IntN(12) {
 	case 0:
-		_, err := store.Move(r.Context(), stock.Movement{SKU: sku, Ref: fmt.Sprint(worker, round), Kind: stock.Restocked, Quantity: 3})
+		_, err := store.Move(r.t.Context(), stock.Movement{SKU: sku, Ref: fmt.Sprint(worker, round), Kind: stock.Restocked, Quantity: 3})
 		r.may(err)
 	case 1:
-		result, err := store.Merge(r.Context(), stock.Batch{SKU: sku, Layout: 1, Orders: r.orders(worker, round)})
+		result, err := store.Merge(r.t.Context(), stock.Batch{SKU: sku, Layout: 1, Orders: r.orders(worker, round)})
 		r.may(err)
 		r.note(sku, result.Outcomes)
 	case 2:
 		wish := stock.SettleRequest{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Verb: stock.Cancel}
-		_, err := store.Settle(r.Context(), stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{wish}})
+		_, err := store.Settle(r.t.Context(), stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{wish}})
 		r.may(err)
 	case 3:
 		_, err := r.several(store, fmt.Sprint("several ", worker, " ", round))
@@ -50,7 +50,7 @@ func (r *racers) step(worker, round int) {
 		if rand.IntN(3) == 0 {
 			batch.Fence = stock.Fence{Token: rand.Int64N(20) + 1, Owner: fmt.Sprint(worker)}
 		}
-		result, err := store.Deduct(r.Context(), batch)
+		result, err := store.Deduct(r.t.Context(), batch)
 		r.may(err)
 		r.note(batch.SKU, result.Outcomes)
 	}
@@ -107,11 +107,11 @@ func (r *racers) several(store *postgres.Store, id string) (created bool, err er
 		}
 		p.Lines = append(p.Lines, line)
 	}
-	_, created, err = store.Order(r.Context(), p)
+	_, created, err = store.Order(r.t.Context(), p)
 	if created && p.Order.ReserveFor > 0 {
 		verb := []stock.Verb{stock.Commit, stock.Cancel, stock.Extend}[rand.IntN(3)]
 		o := stock.OrderSettlement{Keys: []string{id}, Request: stock.SettleRequest{OrderID: id, InOrder: true, Verb: verb, Ref: "longer", ExtendFor: 2 * time.Hour}}
-		_, settling := store.SettleOrder(r.Context(), o)
+		_, settling := store.SettleOrder(r.t.Context(), o)
 		r.may(settling)
 	}
 	return created, err
@@ -121,7 +121,7 @@ func (r *racers) several(store *postgres.Store, id string) (created bool, err er
 func (r *racers) may(err error) {
 	code := stock.CodeOf(err)
 	if err != nil && (code == stock.CodeUnavailable && !errors.Is(err, stock.ErrFenced) && !errors.Is(err, stock.ErrSpread)) {
-		r.Error(err)
+		r.t.Error(err)
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *racers) note(sku string, outcomes []stock.Outcome) {
 		case stock.Short:
 			// a short order asked for more than its segment had
 			if o.Available < 0 {
-				r.Errorf("%s: short of %d", sku, o.Available)
+				r.t.Errorf("%s: short of %d", sku, o.Available)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (r *racers) lockRows(stop <-chan struct{}) error {
 			return nil
 		default:
 		}
-		_, err := r.conn.Exec(r.Context(), fmt.Sprintf(`
+		_, err := r.conn.Exec(r.t.Context(), fmt.Sprintf(`
 			BEGIN; SELECT FROM stock_segments WHERE sku_id = '%s' AND segment = %d FOR UPDATE; SELECT pg_sleep(0.005); COMMIT`,
 			name(rand.IntN(12)), rand.IntN(2)))
 		if err != nil {
@@ -163,33 +163,33 @@ func (r *racers) lockRows(stop <-chan struct{}) error {
 // check compares the rows with the answers: each accepted order was accepted once, exists, and is as it was answered;
 // every unit is accounted for.
 func (r *racers) check() {
-	r.Helper()
+	r.t.Helper()
 	r.audit()
 	r.checkBuyers()
 	for order, times := range r.accepted {
 		if times != 1 {
-			r.Errorf("%s was accepted %d times, want 1", order, times)
+			r.t.Errorf("%s was accepted %d times, want 1", order, times)
 		}
 	}
 	for _, d := range r.told {
-		kept, err := r.store.Deduction(r.Context(), d.SKU, d.OrderID)
+		kept, err := r.store.Deduction(r.t.Context(), d.SKU, d.OrderID)
 		same := kept.Status == d.Status || kept.Status == stock.StatusCancelled
 		if err != nil || !same || kept.Order != d.Order || !slices.Equal([]int64{kept.Quantity}, []int64{d.Quantity}) {
-			r.Errorf("told %+v, kept %+v, %v", d, kept, err)
+			r.t.Errorf("told %+v, kept %+v, %v", d, kept, err)
 		}
 	}
 }
 
 // checkBuyers compares the counts of buyers with what they have bought.
 func (r *racers) checkBuyers() {
-	r.Helper()
+	r.t.Helper()
 	var buyers, wrong int
-	err := r.conn.QueryRow(r.Context(), `
+	err := r.conn.QueryRow(r.t.Context(), `
 		SELECT count(*), count(*) FILTER (WHERE units IS DISTINCT FROM bought OR units > $1)
 		FROM (SELECT sku_id, buyer_id, units FROM buyers WHERE units > 0) AS counted
 		FULL JOIN (SELECT sku_id, buyer_id, sum(quantity) AS bought FROM deductions
 		           WHERE buyer_id IS NOT NULL AND status <> 'cancelled' GROUP BY 1, 2) AS sold USING (sku_id, buyer_id)`, raceLimit).Scan(&buyers, &wrong)
 	if err != nil || buyers == 0 || wrong > 0 {
-		r.Errorf("of %d buyers %d are counted wrong, %v", buyers, wrong, err)
+		r.t.Errorf("of %d buyers %d are counted wrong, %v", buyers, wrong, err)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
@@ -38,7 +39,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), busytest.Leaks()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -61,17 +62,19 @@ func TestStore(t *testing.T) {
 		cases   []stocktest.Case
 	}
 	ways := map[string]way{
-		"alone":      {postgres.ShareNothing, stocktest.Cases()},
+		"alone":      {postgres.ShareNothing, slices.Concat(stocktest.CalmCases(), stocktest.RacingCases())},
 		"sharing":    {postgres.ShareWaiting, stocktest.RacingCases()},
-		"all shared": {postgres.ShareAll, stocktest.Cases()},
+		"all shared": {postgres.ShareAll, slices.Concat(stocktest.CalmCases(), stocktest.RacingCases())},
 	}
+	late := stocktest.LateCases()
 	if testing.Short() {
-		ways = map[string]way{"all shared": {postgres.ShareAll, stocktest.CalmCases()}}
+		ways, late = map[string]way{"all shared": {postgres.ShareAll, stocktest.CalmCases()}}, nil
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conform(t, way.sharing, "", way.cases)
+			stocktest.RunVirtually(t, benchOf(postgres.Open, way.sharing, ""), way.cases...)
+			stocktest.Run(t, benchOf(postgres.OpenPatiently, way.sharing, ""), late...)
 		})
 	}
 }
@@ -80,31 +83,29 @@ func TestStore(t *testing.T) {
 // these refuse something, those of one batch. Who meets whom does not depend on the way. In the mode describe_exec the driver sends
 // what it does in cache_describe, and asks for the types each time.
 func TestStoreInEveryMode(t *testing.T) {
+	busytest.Slow(t)
 	for _, mode := range []string{"cache_describe", "exec"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			conform(t, postgres.ShareAll, "&default_query_exec_mode="+mode, stocktest.CalmCases())
+			stocktest.RunVirtually(t, benchOf(postgres.Open, postgres.ShareAll, "&default_query_exec_mode="+mode), stocktest.CalmCases()...)
 		})
 	}
 }
 
-// conform runs cases of the suite, with further parameters in the URL.
-func conform(t *testing.T, sharing postgres.Sharing, parameters string, cases []stocktest.Case) {
-	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
+// benchOf opens databases for the suite, with further parameters in the URL.
+func benchOf(open opening, sharing postgres.Sharing, parameters string) func(t *testing.T) stocktest.Bench {
+	return func(t *testing.T) stocktest.Bench {
 		url, drop, err := server.CreateDatabase(t.Context(), template)
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := postgres.Open(t.Context(), url+parameters, 0)
+		store, err := open(t.Context(), url+parameters, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		store.SetSharing(sharing)
 		t.Cleanup(func() {
-			if err := store.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -117,7 +118,7 @@ func conform(t *testing.T, sharing postgres.Sharing, parameters string, cases []
 			_, err = conn.Exec(ctx, statement)
 			return err
 		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, url) }}
-	}, cases...)
+	}
 }
 
 // hold locks all rows of a database, until they are released.
@@ -160,7 +161,7 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(t.Context(), url, 0)
+	store, err := postgres.OpenPatiently(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,40 +185,58 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 // ended.
 func blocking[T any](t *testing.T, conn *pgx.Conn, ended chan T) {
 	t.Helper()
-	for waiting := false; !waiting && len(ended) == 0; {
-		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
-			AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
+	const query = `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
+	for len(ended) == 0 && !is(t, conn, query) {
 	}
+}
+
+// until returns once a query of a connection returns true.
+func until(t *testing.T, conn *pgx.Conn, query string) {
+	t.Helper()
+	for !is(t, conn, query) {
+	}
+}
+
+// is asks the server a moment later: in virtual time the test cannot sleep while a statement is under way.
+func is(t *testing.T, conn *pgx.Conn, query string) (yes bool) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.002)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRow(t.Context(), query).Scan(&yes); err != nil {
+		t.Fatal(err)
+	}
+	return yes
 }
 
 // TestBatchThatWaitedForARestock begins a batch while the restock that it needs is under way: its snapshot has the
 // earlier stock, against which PostgreSQL checks the CHECK.
 func TestBatchThatWaitedForARestock(t *testing.T) {
-	store, conn := fresh(t, 1)
-	if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE stock_segments SET available = available + 9"); err != nil {
-		t.Fatal(err)
-	}
-	type answer struct {
-		result stock.BatchResult
-		err    error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		orders := []stock.Order{{OrderID: "o", Quantity: 3}}
-		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders})
-		answered <- answer{result, err}
-	}()
-	blocking(t, conn, answered)
-	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
-		t.Fatal(err)
-	}
-	got := <-answered
-	if got.err != nil || got.result.Outcomes[0].Kind != stock.Accepted || got.result.Available != 7 {
-		t.Errorf("%+v", got)
-	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, conn := fresh(t, 1)
+		if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE stock_segments SET available = available + 9"); err != nil {
+			t.Fatal(err)
+		}
+		type answer struct {
+			result stock.BatchResult
+			err    error
+		}
+		answered := make(chan answer, 1)
+		go func() {
+			orders := []stock.Order{{OrderID: "o", Quantity: 3}}
+			result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders})
+			answered <- answer{result, err}
+		}()
+		blocking(t, conn, answered)
+		if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+			t.Fatal(err)
+		}
+		got := <-answered
+		if got.err != nil || got.result.Outcomes[0].Kind != stock.Accepted || got.result.Available != 7 {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 // textsOf are the columns of the orders' texts, the last arguments of a statement that inserts deductions.
@@ -234,62 +253,71 @@ func textsOf(orders []stock.Order) (columns []any) {
 
 // TestBatchStatementDecidesShortage: a shortage is a result of the statement, without a CHECK that fires.
 func TestBatchStatementDecidesShortage(t *testing.T) {
-	_, conn := fresh(t, 5)
-	statement := postgres.Statements().Of("deduct").Text
-	var before, after *int64
-	var orders int64
-	var inserted []string
-	var at *time.Time
-	args := []any{"a", 0, int64(0), "", []string{"o", "p"}, []int32{3, 3}, []int64(nil), int64(6), nil, int64(1), nil, nil, nil}
-	err := conn.QueryRow(t.Context(), statement, append(args, textsOf(make([]stock.Order, 2))...)...).
-		Scan(&before, &orders, &after, &inserted, &at)
-	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
-		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
-	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, conn := fresh(t, 5)
+		statement := postgres.Statements().Of("deduct").Text
+		var before, after *int64
+		var orders int64
+		var inserted []string
+		var at *time.Time
+		args := []any{"a", 0, int64(0), "", []string{"o", "p"}, []int32{3, 3}, []int64(nil), int64(6), nil, int64(1), nil, nil, nil}
+		err := conn.QueryRow(t.Context(), statement, append(args, textsOf(make([]stock.Order, 2))...)...).
+			Scan(&before, &orders, &after, &inserted, &at)
+		if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
+			t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
+		}
+	})
 }
 
 // TestBatchStatementDecidesLimits: a buyer at the limit is a result too, which names the buyer.
 func TestBatchStatementDecidesLimits(t *testing.T) {
-	_, conn := fresh(t, 9)
-	statement := postgres.Statements().Of("deduct_limited").Text
-	for _, c := range []struct {
-		ids, buyers       []string
-		inserted, limited []string // nil: all, and none
-	}{
-		{[]string{"a", "b"}, []string{"x", "y"}, nil, nil},
-		{[]string{"c", "d"}, []string{"z", "y"}, []string{"c"}, []string{"d"}},
-		{[]string{"a", "e"}, []string{"x", "w"}, []string{"e"}, nil}, // known: another statement reports that
-	} {
-		var before, after *int64
-		var orders int
-		var inserted, limited []string
-		var stale bool
-		var at *time.Time
-		args := []any{
-			"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1),
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, conn := fresh(t, 9)
+		statement := postgres.Statements().Of("deduct_limited").Text
+		for _, c := range []struct {
+			ids, buyers       []string
+			inserted, limited []string // nil: all, and none
+		}{
+			{[]string{"a", "b"}, []string{"x", "y"}, nil, nil},
+			{[]string{"c", "d"}, []string{"z", "y"}, []string{"c"}, []string{"d"}},
+			{[]string{"a", "e"}, []string{"x", "w"}, []string{"e"}, nil}, // known: another statement reports that
+		} {
+			var before, after *int64
+			var orders int
+			var inserted, limited []string
+			var stale bool
+			var at *time.Time
+			args := []any{
+				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1),
+			}
+			err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
+				Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
+			if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
+				t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)
+			}
 		}
-		err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
-			Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
-		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
-			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)
-		}
-	}
+	})
 }
 
 // TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours expects.
 func TestConstraintThatFiresIsTheGuard(t *testing.T) {
-	store, conn := fresh(t, 10)
-	if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {
-		t.Fatal(err)
-	}
-	poison := []stock.Order{{OrderID: "good", Quantity: 1}, {OrderID: "poison", Quantity: 1}}
-	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
-		t.Errorf("batch: %v, want %v", err, stock.ErrGuard)
-	}
-	if _, err := store.Merge(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
-		t.Errorf("merge: %v, want %v", err, stock.ErrGuard)
-	}
-	if status, err := store.Status(t.Context(), "a", time.Now()); err != nil || status.Available != 10 {
-		t.Errorf("something was written: %+v, %v", status, err)
-	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, conn := fresh(t, 10)
+		if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {
+			t.Fatal(err)
+		}
+		poison := []stock.Order{{OrderID: "good", Quantity: 1}, {OrderID: "poison", Quantity: 1}}
+		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+			t.Errorf("batch: %v, want %v", err, stock.ErrGuard)
+		}
+		if _, err := store.Merge(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+			t.Errorf("merge: %v, want %v", err, stock.ErrGuard)
+		}
+		if status, err := store.Status(t.Context(), "a", time.Now()); err != nil || status.Available != 10 {
+			t.Errorf("something was written: %+v, %v", status, err)
+		}
+	})
 }

@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
@@ -33,39 +35,41 @@ CREATE CONSTRAINT TRIGGER late AFTER INSERT ON deductions DEFERRABLE INITIALLY D
 // server sends as it goes, the outcome is not known; but nothing is written before the commit was sent.
 func TestServersErrorsSayWhetherTheyUndo(t *testing.T) {
 	t.Parallel()
-	s := openSharers(t, 2)
-	s.exec(raise)
-	ways := map[string]func(*postgres.Store) error{
-		"a statement": func(store *postgres.Store) error {
-			_, err := store.Deduct(t.Context(), one("a", "o"))
-			return err
-		},
-		"a shared statement": func(store *postgres.Store) error {
-			store.SetSharing(postgres.ShareAll)
-			defer store.SetSharing(postgres.ShareWaiting)
-			_, err := store.Deduct(t.Context(), one("a", "o"))
-			return err
-		},
-		"an order's transaction": func(store *postgres.Store) error {
-			p := several("o", "a", "b")
-			p.Lines[0].Segment = -1
-			_, _, err := store.Order(t.Context(), p)
-			return err
-		},
-	}
-	undone := []string{"40001", "40P01", "57014", "53100", "53200", "25006", "42501", "54001", "P0001", "55006"}
-	for state, unwritten := range states(undone, "57P01", "57P02", "57P03", "08006", "08P01", "58030", "XX000", "40003") {
-		for _, late := range []bool{false, true} {
-			s.exec(fmt.Sprintf("TRUNCATE raised; INSERT INTO raised VALUES ('%s', %t)", state, late))
-			for way, write := range ways {
-				err := write(s.store)
-				want := unwritten || way == "an order's transaction" && !late
-				if err == nil || errors.Is(err, stock.ErrUnwritten) != want {
-					t.Errorf("%s, SQLSTATE %s, in the commit %t: got %v, want that nothing was written: %t", way, state, late, err, want)
+	synctest.Test(t, func(t *testing.T) {
+		s := openSharers(t, 2)
+		s.exec(raise)
+		ways := map[string]func(*postgres.Store) error{
+			"a statement": func(store *postgres.Store) error {
+				_, err := store.Deduct(t.Context(), one("a", "o"))
+				return err
+			},
+			"a shared statement": func(store *postgres.Store) error {
+				store.SetSharing(postgres.ShareAll)
+				defer store.SetSharing(postgres.ShareWaiting)
+				_, err := store.Deduct(t.Context(), one("a", "o"))
+				return err
+			},
+			"an order's transaction": func(store *postgres.Store) error {
+				p := several("o", "a", "b")
+				p.Lines[0].Segment = -1
+				_, _, err := store.Order(t.Context(), p)
+				return err
+			},
+		}
+		undone := []string{"40001", "40P01", "57014", "53100", "53200", "25006", "42501", "54001", "P0001", "55006"}
+		for state, unwritten := range states(undone, "57P01", "57P02", "57P03", "08006", "08P01", "58030", "XX000", "40003") {
+			for _, late := range []bool{false, true} {
+				s.exec(fmt.Sprintf("TRUNCATE raised; INSERT INTO raised VALUES ('%s', %t)", state, late))
+				for way, write := range ways {
+					err := write(s.store)
+					want := unwritten || way == "an order's transaction" && !late
+					if err == nil || errors.Is(err, stock.ErrUnwritten) != want {
+						t.Errorf("%s, SQLSTATE %s, in the commit %t: got %v, want that nothing was written: %t", way, state, late, err, want)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // states says of each SQLSTATE whether it undoes.
@@ -83,42 +87,45 @@ func states(undone []string, others ...string) map[string]bool {
 // TestNothingIsWrittenWithoutAConnection has every kind of write find no free connection until its deadline, and a server that
 // refuses connections. Nothing was written, and the error says so.
 func TestNothingIsWrittenWithoutAConnection(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	for name, verb := range cutVerbs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openSharers(t, 2)
-			var refuses atomic.Bool
-			store, err := postgres.Open(t.Context(), s.url, 1, func(c *pgxpool.Config) {
-				c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-					if refuses.Load() {
-						return nil, syscall.ECONNREFUSED
+			synctest.Test(t, func(t *testing.T) {
+				s := openSharers(t, 2)
+				var refuses atomic.Bool
+				store, err := postgres.Open(t.Context(), s.url, 1, func(c *pgxpool.Config) {
+					c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+						if refuses.Load() {
+							return nil, syscall.ECONNREFUSED
+						}
+						return new(net.Dialer).DialContext(ctx, network, address)
 					}
-					return new(net.Dialer).DialContext(ctx, network, address)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := store.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				release, err := store.HoldConnection(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				if err := verb.write(short, store, "a"); !errors.Is(err, stock.ErrUnwritten) {
+					t.Errorf("no connection is free: got %v, want that nothing was written", err)
+				}
+				refuses.Store(true)
+				release()
+				if err := verb.write(t.Context(), store, "a"); !errors.Is(err, stock.ErrUnwritten) {
+					t.Errorf("the server refuses connections: got %v, want that nothing was written", err)
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := store.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			release, err := store.HoldConnection(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			if err := verb.write(short, store, "a"); !errors.Is(err, stock.ErrUnwritten) {
-				t.Errorf("no connection is free: got %v, want that nothing was written", err)
-			}
-			refuses.Store(true)
-			release()
-			if err := verb.write(t.Context(), store, "a"); !errors.Is(err, stock.ErrUnwritten) {
-				t.Errorf("the server refuses connections: got %v, want that nothing was written", err)
-			}
 		})
 	}
 }

@@ -37,13 +37,8 @@ func BenchmarkAllocations(b *testing.B) {
 		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
 			store := &full{}
 			store.callers.Store(callers)
-			s := selling.NewService(selling.Config{Store: store})
+			s := serve(b, selling.Config{Store: store})
 			store.service = s
-			defer func() {
-				if err := s.Close(context.WithoutCancel(b.Context())); err != nil {
-					b.Error(err)
-				}
-			}()
 			ids := make([]string, b.N)
 			for i := range ids {
 				ids[i] = strconv.Itoa(i)

@@ -78,6 +78,7 @@ func TestExtensionsAreBounded(t *testing.T) {
 // between: both callers of a ref get the same answer, and the units that were not given back are still held.
 func TestAmendmentsHappenOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
 		services := w.processes(3)
 		w.create(services[0], 40, 4)
 		for round := range 10 {
@@ -123,13 +124,13 @@ func TestAmendmentsHappenOnce(t *testing.T) {
 
 // twice sends each request through two of the services at once, and returns the two answers.
 func (w *world) twice(services []*selling.Service, requests []stock.SettleRequest) [][2]stock.Code {
-	w.Helper()
+	w.t.Helper()
 	codes := make([][2]stock.Code, len(requests))
 	var wg sync.WaitGroup
 	for i, request := range requests {
 		for n := range codes[i] {
 			wg.Go(func() {
-				_, err := services[(i+n)%len(services)].Settle(w.Context(), sku, request, false)
+				_, err := services[(i+n)%len(services)].Settle(w.t.Context(), sku, request, false)
 				codes[i][n] = stock.CodeOf(err)
 			})
 		}

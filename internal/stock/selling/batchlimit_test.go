@@ -39,7 +39,7 @@ func (h *hall) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 func TestABatchHasALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hall{levels: []int64{99}, gate: make(chan struct{})}
-		s := selling.NewService(selling.Config{Store: store, BatchLimit: 1})
+		s := serve(t, selling.Config{Store: store, BatchLimit: 1})
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
@@ -54,8 +54,5 @@ func TestABatchHasALimit(t *testing.T) {
 		}
 		close(store.gate)
 		wg.Wait()
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }

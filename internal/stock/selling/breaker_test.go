@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
@@ -89,7 +90,7 @@ func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku str
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, seen := &answers{}, &counts{}
-		s := selling.NewService(selling.Config{
+		s := serve(t, selling.Config{
 			Store: endless{}, Observer: seen.note, Lock: func(string, int) locking.Locker { return a }, LockAlways: true,
 		})
 		test(a, seen, func(sku string) time.Duration {
@@ -99,9 +100,6 @@ func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku str
 			}
 			return time.Since(start)
 		})
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -134,14 +132,11 @@ func TestFailingLocksAreLeftAlone(t *testing.T) {
 	}
 }
 
-// asks returns when a lock is asked for, by a probe.
-func (a *answers) asks(t *testing.T) {
+// probes returns when a lock is asked for, by a probe.
+func (a *answers) probes(t *testing.T) {
 	t.Helper()
-	for before, start := a.asked.Load(), time.Now(); a.asked.Load() == before; time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
-			t.Fatal("no probe")
-		}
-	}
+	before := a.asked.Load()
+	busytest.Soon(t, "a probe", func() bool { return a.asked.Load() > before })
 }
 
 // TestOneProbeAtATime: while locks fail one probe after another checks whether they work again. No worker probes, and no order waits
@@ -155,7 +150,7 @@ func TestOneProbeAtATime(t *testing.T) {
 		}
 		for range 2 {
 			before := a.asked.Load()
-			a.asks(t)
+			a.probes(t)
 			var workers sync.WaitGroup
 			for n := range 20 {
 				workers.Go(func() {
@@ -199,7 +194,7 @@ func TestAProbeTriesAgain(t *testing.T) {
 			buy(sku)
 		}
 		before := a.asked.Load()
-		a.asks(t) // its first try fails
+		a.probes(t) // its first try fails
 		synctest.Wait()
 		a.from(0, nil)
 		time.Sleep(300 * time.Millisecond)
@@ -210,8 +205,8 @@ func TestAProbeTriesAgain(t *testing.T) {
 }
 
 // TestLocksComeBackInTime: whenever Redis comes back, also just after the last try of a probe has begun, locks are used
-// again within half of the promised two seconds, although the first try after that fails too. The other half is for a
-// busy machine.
+// again within half of the promised two seconds of virtual time, although the first try after that fails too. The other half is
+// for a busy machine.
 func TestLocksComeBackInTime(t *testing.T) {
 	t.Parallel()
 	const step = 50 * time.Millisecond
@@ -226,14 +221,13 @@ func TestLocksComeBackInTime(t *testing.T) {
 			}
 			last := a.asked.Load() + 1
 			start := time.Now()
-			for ; seen.closed.Load() == 0; time.Sleep(5 * time.Millisecond) {
+			busytest.Soon(t, "locks come back", func() bool {
 				if a.asked.Load() >= last {
 					a.from(0, nil)
 				}
-				if buy(sku); time.Since(start) > 10*time.Second {
-					t.Fatal("locks never came back")
-				}
-			}
+				buy(sku)
+				return seen.closed.Load() > 0
+			})
 			if took := time.Since(start); took > time.Second {
 				t.Errorf("Redis was back %v after the breaker opened, locks %v later", after, took)
 			}
@@ -256,9 +250,10 @@ func TestBusyLocksDoNotTrip(t *testing.T) {
 	})
 }
 
-// TestLocksComeBack takes Redis away and gives it back: meanwhile no order waits for it, and afterwards locks are used
+// TestLocksComeBack takes Redis away and gives it back: meanwhile no order asks for a lock, and afterwards locks are used
 // again by themselves.
 func TestLocksComeBack(t *testing.T) {
+	busytest.Slow(t)
 	restart := func(s *servertest.Redis) error { return s.Restart(context.Background()) }
 	for name, c := range map[string]struct{ away, back func(*servertest.Redis) error }{
 		"killed":  {(*servertest.Redis).Kill, restart},
@@ -267,57 +262,56 @@ func TestLocksComeBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, err := servertest.StartRedis(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := server.Stop(); err != nil {
-					t.Error(err)
-				}
-			})
-			w, seen := real(t), &counts{}
-			w.redisURL, w.always = server.URL(), true
+			server := startRedis(t)
+			w, seen := realOn(t, postgresServer, postgresTemplate, server), &counts{}
+			w.always = true
 			s := w.start(seen.note)
 			w.create(s, 100_000, 4)
 			orders := 0
 			buy := func() { orders++; w.deduct(s, fmt.Sprint(orders), 1) }
 			buyUntil := func(what string, reached func() bool) {
 				t.Helper()
-				for end := time.Now().Add(10 * time.Second); !reached(); buy() {
-					if time.Now().After(end) {
-						t.Fatal("in vain: " + what)
-					}
-				}
+				busytest.Soon(t, what, func() bool { buy(); return reached() })
 			}
-			buy()
+			buyUntil("a batch is locked", func() bool { return seen.locked() > 0 })
 			if err := c.away(server); err != nil {
 				t.Fatal(err)
 			}
-			buyUntil("the breaker opens", func() bool { return seen.opened.Load() == 1 })
-			start := time.Now()
+			probes := w.asked.probes.Load()
+			// When the second of these probes begins, the first has failed, and the breaker stays open.
+			buyUntil("two probes of a Redis that is away", func() bool { return w.asked.probes.Load() >= probes+2 })
+			asked := w.asked.segments.Load()
 			for range 100 {
 				buy()
 			}
-			// If they waited for Redis, they would take ten seconds.
-			if took := time.Since(start); took > 3*time.Second {
-				t.Errorf("100 orders took %v without Redis", took)
+			if asked := w.asked.segments.Load() - asked; asked > 0 {
+				t.Errorf("100 orders asked for %d locks without Redis, want 0", asked)
 			}
 			if err := c.back(server); err != nil {
 				t.Fatal(err)
 			}
-			start = time.Now()
-			buyUntil("the breaker closes", func() bool { return seen.closed.Load() == 1 })
-			locked := seen.batches.Load() - seen.lockless.Load()
-			buyUntil("a batch is locked", func() bool { return seen.batches.Load()-seen.lockless.Load() > locked })
-			if took := time.Since(start); took > 4*time.Second { // approximately two, on a machine that is not busy
-				t.Errorf("locks came back after %v", took)
-			}
+			locked := seen.locked()
+			buyUntil("a batch is locked again", func() bool { return seen.locked() > locked })
 			if b := w.audit(); b.Committed != int64(orders) {
 				t.Errorf("sold %d, want %d", b.Committed, orders)
 			}
 		})
 	}
+}
+
+// startRedis starts a Redis until the end of the test.
+func startRedis(t *testing.T) *servertest.Redis {
+	t.Helper()
+	server, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
 }
 
 // maxMemory makes a server refuse commands that need memory, or accept them again.

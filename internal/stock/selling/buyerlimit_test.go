@@ -15,8 +15,7 @@ import (
 // stale is a store in which one buyer is at the limit with expired reservations, which it fails to give back.
 type stale struct {
 	endless
-	entered chan struct{} // by the first write, which waits for the gate
-	gate    chan struct{}
+	gate chan struct{} // each write waits until it is closed
 }
 
 func (stale) Views(context.Context, ...string) (map[string]stock.View, error) {
@@ -26,10 +25,6 @@ func (stale) Views(context.Context, ...string) (map[string]stock.View, error) {
 func (stale) Expire(context.Context, string, time.Time) (int, error) { return 0, stock.ErrGuard }
 
 func (s stale) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
-	select {
-	case s.entered <- struct{}{}:
-	default:
-	}
 	<-s.gate
 	result, err := s.endless.Deduct(ctx, b)
 	for i, o := range b.Orders {
@@ -42,35 +37,23 @@ func (s stale) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 
 // TestAFailedSweepCostsItsBuyerAlone: the other orders of the batch get their answers, and each only one.
 func TestAFailedSweepCostsItsBuyerAlone(t *testing.T) {
-	store := stale{entered: make(chan struct{}, 1), gate: make(chan struct{})}
-	s := selling.NewService(selling.Config{Store: store})
-	ask := func(buyer string) error {
-		_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "of-" + buyer, BuyerID: buyer, Quantity: 1})
-		return err
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := ask("first"); err != nil {
-			t.Error(err)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := stale{gate: make(chan struct{})}
+		s := serve(t, selling.Config{Store: store})
+		var wg sync.WaitGroup
+		for buyer, want := range map[string]stock.Code{"modest": "", "greedy": stock.CodeUnavailable, "thrifty": ""} {
+			wg.Go(func() {
+				_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "of-" + buyer, BuyerID: buyer, Quantity: 1})
+				if code := stock.CodeOf(err); code != want {
+					t.Errorf("%s: %q, want %q", buyer, code, want)
+				}
+			})
 		}
+		synctest.Wait() // the first waits at the gate, and the others behind it
+		close(store.gate)
+		wg.Wait()
 	})
-	<-store.entered
-	for buyer, want := range map[string]stock.Code{"modest": "", "greedy": stock.CodeUnavailable} {
-		wg.Go(func() {
-			if code := stock.CodeOf(ask(buyer)); code != want {
-				t.Errorf("%s: %q, want %q", buyer, code, want)
-			}
-		})
-	}
-	for pace := time.Tick(time.Millisecond); s.Waiting() < 2; <-pace {
-	}
-	close(store.gate)
-	wg.Wait()
-	ended, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := s.Close(ended); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // sharedStale is a store in which each shared order finds its buyer at the limit with reservations that have expired, and that does
@@ -93,10 +76,11 @@ func (sharedStale) Expire(ctx context.Context, _ string, _ time.Time) (int, erro
 
 // TestASharedOrderWaitsForExpiredUnitsInItsTime: no longer than until its deadline, as an order that shares no write.
 func TestASharedOrderWaitsForExpiredUnitsInItsTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		close(gate)
-		s := selling.NewService(selling.Config{Store: sharedStale{stale{entered: make(chan struct{}, 1), gate: gate}}})
+		s := selling.NewService(selling.Config{Store: sharedStale{stale{gate: gate}}})
 		buy := func(id string) error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -77,6 +77,7 @@ func directWrites() map[string]func(context.Context, *Service) error {
 
 // TestCloseFinishesEveryWrite: it waits for one that is under way, and none begins after it.
 func TestCloseFinishesEveryWrite(t *testing.T) {
+	t.Parallel()
 	for name, write := range directWrites() {
 		synctest.Test(t, func(t *testing.T) {
 			store := &held{release: make(chan struct{})}
@@ -102,6 +103,7 @@ func TestCloseFinishesEveryWrite(t *testing.T) {
 
 // TestCloseEndsWritesThatTakeTooLong, and tells their callers that the outcome is not known.
 func TestCloseEndsWritesThatTakeTooLong(t *testing.T) {
+	t.Parallel()
 	for name, write := range directWrites() {
 		synctest.Test(t, func(t *testing.T) {
 			s := NewService(Config{Store: &held{}})

@@ -77,14 +77,11 @@ func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &slowly{}
-				s := selling.NewService(selling.Config{Store: store})
+				s := serve(t, selling.Config{Store: store, AnswerWithin: selling.DefaultAnswerWithin})
 				start := time.Now()
 				ask(t.Context(), s)
 				if late := store.latest.Sub(start) - selling.DefaultAnswerWithin; store.latest.IsZero() || late > 0 {
 					t.Errorf("something could be written %v too late", late)
-				}
-				if err := s.Close(t.Context()); err != nil {
-					t.Error(err)
 				}
 			})
 		})
@@ -103,7 +100,7 @@ func (s crowded) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, 
 // wait, as if all of its time were over. The database has failed nobody.
 func TestWhoHasWaitedTooLongIsTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := selling.NewService(selling.Config{Store: crowded{}})
+		s := serve(t, selling.Config{Store: crowded{}, AnswerWithin: selling.DefaultAnswerWithin})
 		var buyers sync.WaitGroup
 		for n, want := range []stock.Code{"", stock.CodeOverloaded} {
 			buyers.Go(func() {
@@ -115,8 +112,5 @@ func TestWhoHasWaitedTooLongIsTooMany(t *testing.T) {
 			synctest.Wait()
 		}
 		buyers.Wait()
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }

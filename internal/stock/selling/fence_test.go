@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/locking"
 	"inventory/internal/stock"
 )
@@ -18,50 +16,40 @@ func ahead() int64 { return time.Now().Add(time.Hour).UnixMicro() }
 
 // raise sells one unit of each segment under a token, like another holder.
 func (w *world) raise(token int64, segments int) {
-	w.Helper()
+	w.t.Helper()
 	for segment := range segments {
-		_, err := w.store.Deduct(w.Context(), stock.Batch{
-			SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: token, Owner: "another"},
-			Orders: []stock.Order{{OrderID: fmt.Sprint("raise-", token, "-", segment), Quantity: 1}},
-		})
-		if err != nil {
-			w.Fatal(err)
-		}
+		w.takeFrom(segment, stock.Fence{Token: token, Owner: "another"}, stock.Order{OrderID: fmt.Sprint("raise-", token, "-", segment), Quantity: 1})
+	}
+}
+
+// takeFrom lets another process sell from a segment of the first layout.
+func (w *world) takeFrom(segment int, fence stock.Fence, o stock.Order) {
+	w.t.Helper()
+	batch := stock.Batch{SKU: sku, Layout: 1, Segment: segment, Fence: fence, Orders: []stock.Order{o}}
+	if _, err := w.store.Deduct(w.t.Context(), batch); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
 // token returns the token that a segment's row has: a write with an old token gets it in the error.
 func (w *world) token(segment int) int64 {
-	w.Helper()
-	_, err := w.store.Deduct(w.Context(), stock.Batch{
+	w.t.Helper()
+	_, err := w.store.Deduct(w.t.Context(), stock.Batch{
 		SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1, Owner: "late"},
 		Orders: []stock.Order{{OrderID: "late", Quantity: 1}},
 	})
-	var refused *stock.FencedError
-	if !errors.As(err, &refused) {
-		w.Fatalf("token 1: %v, want a FencedError", err)
+	refused, is := errors.AsType[*stock.FencedError](err)
+	if !is {
+		w.t.Fatalf("token 1: %v, want a FencedError", err)
 	}
 	return refused.Tokens[segment]
-}
-
-// eachLocked runs a test in both worlds, with a lock for every batch.
-func eachLocked(t *testing.T, test func(w *world)) {
-	t.Helper()
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := open(t)
-			w.always = true
-			test(w)
-			w.audit()
-		})
-	}
 }
 
 // TestFenceFromTheFutureIsHealed: the rows have tokens that Redis would give only in an hour. The first batch requests
 // one above them, and afterwards everything is as usual.
 func TestFenceFromTheFutureIsHealed(t *testing.T) {
-	eachLocked(t, func(w *world) {
+	eachStore(t, func(t *testing.T, w *world) {
+		w.always = true
 		seen := &counts{}
 		s := w.start(seen.note)
 		w.create(s, 1000, 1)
@@ -70,29 +58,30 @@ func TestFenceFromTheFutureIsHealed(t *testing.T) {
 		for n := range 5 {
 			w.deduct(s, fmt.Sprint(n), 1)
 			if seen.lockless.Load() > 0 {
-				w.Fatalf("batch %d was written without a lock", n)
+				t.Fatalf("batch %d was written without a lock", n)
 			}
 			now := w.token(0)
 			if now <= token && n == 0 || now < token {
-				w.Fatalf("batch %d: the token went from %d to %d", n, token, now)
+				t.Fatalf("batch %d: the token went from %d to %d", n, token, now)
 			}
 			token = now
 		}
 		if seen.fencedOut.Load() != 1 {
-			w.Errorf("fenced out %d times, want 1", seen.fencedOut.Load())
+			t.Errorf("fenced out %d times, want 1", seen.fencedOut.Load())
 		}
 		// The next holder's tokens are above the healed one.
 		other := &counts{}
 		w.deduct(w.start(other.note), "other", 1)
 		if other.lockless.Load()+other.fencedOut.Load() > 0 || w.token(0) <= token {
-			w.Errorf("the next holder: %d batches without a lock, fenced out %d times, token %d after %d",
+			t.Errorf("the next holder: %d batches without a lock, fenced out %d times, token %d after %d",
 				other.lockless.Load(), other.fencedOut.Load(), w.token(0), token)
 		}
 	})
 }
 
 func TestMergeIsHealed(t *testing.T) {
-	eachLocked(t, func(w *world) {
+	eachStore(t, func(t *testing.T, w *world) {
+		w.always = true
 		seen := &counts{}
 		s := w.start(seen.note)
 		w.create(s, 44, 4)
@@ -100,15 +89,15 @@ func TestMergeIsHealed(t *testing.T) {
 		w.raise(token, 4)
 		w.deduct(s, "large", 25)
 		if seen.mergesLocked.Load() != 1 || seen.fencedOut.Load() != 1 {
-			w.Errorf("%d merges under locks, fenced out %d times; want 1 and 1", seen.mergesLocked.Load(), seen.fencedOut.Load())
+			t.Errorf("%d merges under locks, fenced out %d times; want 1 and 1", seen.mergesLocked.Load(), seen.fencedOut.Load())
 		}
-		d, err := s.Deduction(w.Context(), sku, "large", "")
+		d, err := s.Deduction(t.Context(), sku, "large", "")
 		if err != nil {
-			w.Fatal(err)
+			t.Fatal(err)
 		}
 		for _, part := range d.Parts {
 			if now := w.token(part.Segment); now <= token {
-				w.Errorf("segment %d: token %d after %d", part.Segment, now, token)
+				t.Errorf("segment %d: token %d after %d", part.Segment, now, token)
 			}
 		}
 	})
@@ -117,32 +106,28 @@ func TestMergeIsHealed(t *testing.T) {
 // TestLateHolderDoesNotHeal: a worker trusts its lock when its batch starts. It does not know yet that the lock was
 // taken from it, and that the next holder has written.
 func TestLateHolderDoesNotHeal(t *testing.T) {
-	eachLocked(t, func(w *world) {
+	eachStore(t, func(t *testing.T, w *world) {
+		w.always = true
 		seen := &counts{}
 		slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
 		s := w.startOn(slow, seen.note)
 		w.create(s, 1000, 1)
 		answer := make(chan error, 1)
 		go func() {
-			_, _, err := s.Deduct(w.Context(), sku, stock.Order{OrderID: "late", Quantity: 1})
+			_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "late", Quantity: 1})
 			answer <- err
 		}()
 		<-slow.entered
 		next := w.takeOver(0)
-		_, err := w.store.Deduct(w.Context(), stock.Batch{
-			SKU: sku, Layout: 1, Fence: next, Orders: []stock.Order{{OrderID: "next", Quantity: 1}},
-		})
-		if err != nil {
-			w.Fatal(err)
-		}
+		w.takeFrom(0, next, stock.Order{OrderID: "next", Quantity: 1})
 		slow.proceed <- struct{}{} // refused
 		<-slow.entered
 		slow.proceed <- struct{}{} // under the guard alone
 		if err := <-answer; err != nil {
-			w.Error(err)
+			t.Error(err)
 		}
 		if seen.fencedOut.Load() != 1 || seen.lockless.Load() != 1 || w.token(0) != next.Token {
-			w.Errorf("fenced out %d times, %d batches without a lock, token %d; want 1, 1 and %d",
+			t.Errorf("fenced out %d times, %d batches without a lock, token %d; want 1, 1 and %d",
 				seen.fencedOut.Load(), seen.lockless.Load(), w.token(0), next.Token)
 		}
 	})
@@ -150,29 +135,19 @@ func TestLateHolderDoesNotHeal(t *testing.T) {
 
 // takeOver frees the lock of a segment, as the end of a lease would, and takes it until the test ends.
 func (w *world) takeOver(segment int) stock.Fence {
-	w.Helper()
-	options, err := redis.ParseURL(w.redisURL)
-	if err != nil {
-		w.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	locks, err := locking.New(client)
-	if err != nil {
-		w.Fatal(err)
-	}
-	lock := w.lock(locks, sku, segment)
-	freed, err := lock.(*locking.Mutex).ForceUnlock(w.Context())
+	w.t.Helper()
+	lock := w.lock(w.locks(), sku, segment)
+	freed, err := lock.(*locking.Mutex).ForceUnlock(w.t.Context())
 	if err != nil || !freed {
-		w.Fatalf("freed %t, %v, want true", freed, err)
+		w.t.Fatalf("freed %t, %v, want true", freed, err)
 	}
-	hold, err := lock.Lock(w.Context())
+	hold, err := lock.Lock(w.t.Context())
 	if err != nil {
-		w.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.Cleanup(func() {
-		err := errors.Join(hold.Unlock(context.WithoutCancel(w.Context())), locks.Close(), client.Close())
-		if err != nil {
-			w.Error(err)
+	w.t.Cleanup(func() {
+		if err := hold.Unlock(context.WithoutCancel(w.t.Context())); err != nil {
+			w.t.Error(err)
 		}
 	})
 	return stock.Fence{Token: hold.Token(), Owner: hold.Owner()}

@@ -3,28 +3,17 @@ package selling_test
 import (
 	"fmt"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
 
-// takeFrom lets another process sell from a segment.
-func (w *world) takeFrom(segment int, units int64) {
-	w.Helper()
-	_, err := w.store.Deduct(w.Context(), stock.Batch{
-		SKU: sku, Layout: 1, Segment: segment, Orders: []stock.Order{{OrderID: fmt.Sprint("another ", segment), Quantity: units}},
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
 // asks begins to order, and returns a channel for the code of the answer.
 func (w *world) asks(s *selling.Service, id string, units int64) chan stock.Code {
 	told := make(chan stock.Code, 1)
 	go func() {
-		_, _, err := s.Deduct(w.Context(), sku, stock.Order{OrderID: id, Quantity: units})
+		_, _, err := s.Deduct(w.t.Context(), sku, stock.Order{OrderID: id, Quantity: units})
 		told <- stock.CodeOf(err)
 	}()
 	return told
@@ -53,33 +42,25 @@ func TestFirstComeFirstServedInABatch(t *testing.T) {
 			eachStill(t, c.stock, 2, c.left, func(w *world) {
 				p := w.standStill(false, 1)
 				for segment := range 2 * min(1, int(c.others)) {
-					w.takeFrom(segment, c.others)
+					w.takeFrom(segment, stock.Fence{}, stock.Order{OrderID: fmt.Sprint("another ", segment), Quantity: c.others})
 				}
 				answers := make([]chan stock.Code, len(c.orders))
 				for n, units := range c.orders {
 					answers[n] = w.asks(p.service, fmt.Sprint(n), units)
-					for p.service.Waiting() <= n {
-						time.Sleep(time.Millisecond)
-					}
+					synctest.Wait() // it queues
 				}
 				if code := p.letGo(); code != "" {
-					w.Errorf("the first: got code %s, want none", code)
+					w.t.Errorf("the first: got code %s, want none", code)
 				}
 				close(p.store.proceed)
-				stop := make(chan struct{})
-				defer close(stop)
 				go func() {
-					for {
-						select {
-						case <-p.store.entered:
-						case <-stop:
-							return
-						}
+					for range p.store.entered { // until the store is closed
 					}
 				}()
+				defer close(p.store.entered)
 				for n, answer := range answers {
 					if code := <-answer; code != c.want[n] {
-						w.Errorf("order %d of %d: %q, want %q", n, c.orders[n], code, c.want[n])
+						w.t.Errorf("order %d of %d: %q, want %q", n, c.orders[n], code, c.want[n])
 					}
 				}
 			})

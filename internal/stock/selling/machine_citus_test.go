@@ -41,6 +41,6 @@ func TestCitusMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, store)
-	w := &world{T: t, store: store, url: url, redisURL: redisServer.URL(), clock: newClock()}
+	w := &world{t: t, store: store, url: url, redis: optionsOf(t, redisServer), clock: newClock()}
 	holdsToItsModel(t, w, 3)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 
+	"inventory/internal/busytest"
 	"inventory/internal/servertest"
 )
 
@@ -39,9 +39,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	// A pool whose server is down checks once a second whether it has been closed.
-	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := errors.Join(redisServer.Stop(), postgresServer.Stop(), goleak.Find(dialling)); err != nil && code == 0 {
+	if err := errors.Join(redisServer.Stop(), postgresServer.Stop(), busytest.Leaks()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

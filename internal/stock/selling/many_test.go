@@ -12,19 +12,19 @@ import (
 
 // deductAll deducts many orders of the test's SKU.
 func (w *world) deductAll(s *selling.Service, orders []stock.Order) []selling.Result {
-	w.Helper()
+	w.t.Helper()
 	all := make([]selling.SKUOrder, len(orders))
 	for i, o := range orders {
 		all[i] = selling.SKUOrder{SKU: sku, Order: o}
 	}
-	results, err := s.DeductAll(w.Context(), "caller", all)
+	results, err := s.DeductAll(w.t.Context(), "caller", all)
 	if err != nil || len(results) != len(orders) {
-		w.Fatalf("%d results, %v, want %v", len(results), err, len(orders))
+		w.t.Fatalf("%d results, %v, want %v", len(results), err, len(orders))
 	}
 	return results
 }
 
-// Many orders of several concurrent requests sell out exactly, and each accepted order is sent again.
+// TestManyOrdersSellOutExactly: many orders of several concurrent requests sell out exactly, and each accepted order is sent again.
 func TestManyOrdersSellOutExactly(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -55,7 +55,7 @@ func TestManyOrdersSellOutExactly(t *testing.T) {
 	})
 }
 
-// Expired reservations are ended before an answer shows them.
+// TestManyOrdersMeetExpiredReservations: these are ended before an answer shows them.
 func TestManyOrdersMeetExpiredReservations(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 	"inventory/internal/stock/stocktest"
 )
@@ -22,29 +21,21 @@ var meetRounds = flag.Int("meet.rounds", 20, "orders at which commits, cancels, 
 // where that order leaves them, and whoever reads a whole order meanwhile sees all its lines alike.
 func TestSettlementsMeet(t *testing.T) {
 	t.Parallel()
-	for store, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		for kind, whole := range map[string]bool{"deduction": false, "whole order": true} {
-			t.Run(store+", "+kind, func(t *testing.T) {
-				t.Parallel()
-				w := open(t)
+	for kind, whole := range map[string]bool{"deduction": false, "whole order": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, w *world) {
 				w.clock = newClock()
-				m := &meetings{world: w, whole: whole, processes: [2]*selling.Service{w.start(nil), w.startOn(w.anotherStore(), nil)}}
-				for i := range 2 {
-					if _, _, err := m.processes[0].CreateSKU(t.Context(), stock.NewSKU{SKU: shopSKU(i), Stock: 10, Segments: 2}); err != nil {
-						t.Fatal(err)
-					}
-				}
+				m := &meetings{world: w, whole: whole, processes: [2]*selling.Service{w.start(nil), w.startOn(w.another(), nil)}}
+				w.shop(m.processes[0], 2, 10, 10)
 				seed := rand.Uint64()
 				t.Logf("seed %d", seed)
 				r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be played again
 				for n := range *meetRounds {
 					m.meet(r, fmt.Sprintf("o-%d", n), n%2 == 1)
 				}
-				if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
-					t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
-				}
 			})
-		}
+		})
 	}
 }
 
@@ -55,23 +46,9 @@ type meetings struct {
 	processes [2]*selling.Service
 }
 
-// anotherStore is the store of another process of the world.
-func (w *world) anotherStore() stock.Store {
-	w.Helper()
-	if w.url == "" {
-		return w.store
-	}
-	store, err := postgres.Open(w.Context(), w.url, 8)
-	if err != nil {
-		w.Fatal(err)
-	}
-	closeStore(w.T, store)
-	return store
-}
-
 // meet lets requests meet at one order, before its end or after it.
 func (m *meetings) meet(r *rand.Rand, id string, late bool) {
-	m.Helper()
+	m.t.Helper()
 	m.reserve(id)
 	start := stock.StatusReserved
 	if late {
@@ -92,16 +69,16 @@ func (m *meetings) meet(r *rand.Rand, id string, late bool) {
 	var wg sync.WaitGroup
 	wg.Go(func() { meanwhile = m.status(id) })
 	for i, request := range all {
-		wg.Go(func() { answers[i] = m.settle(m.Context(), m.processes[i%2], request) })
+		wg.Go(func() { answers[i] = m.settle(m.t.Context(), m.processes[i%2], request) })
 	}
 	wg.Wait()
 	ends := m.status(id)
 	if !(stocktest.Meeting{Status: start, Whole: m.whole}).Explains(all, answers, stock.DeductionStatus(ends)) {
 		verbs := stock.Column(all, func(w stock.SettleRequest) string { return fmt.Sprint(w.Verb) })
-		m.Fatalf("%s, which was %s: no order of %s gives the answers %s, and %s", id, start, strings.Join(verbs, ", "), strings.Join(answers, ", "), ends)
+		m.t.Fatalf("%s, which was %s: no order of %s gives the answers %s, and %s", id, start, strings.Join(verbs, ", "), strings.Join(answers, ", "), ends)
 	}
 	if strings.HasPrefix(meanwhile, "a part") {
-		m.Errorf("%s was seen as %s", id, meanwhile)
+		m.t.Errorf("%s was seen as %s", id, meanwhile)
 	}
 	held := int64(0)
 	if stock.DeductionStatus(ends).Live() {
@@ -109,24 +86,24 @@ func (m *meetings) meet(r *rand.Rand, id string, late bool) {
 	}
 	m.left(10 - held)
 	if ends == string(stock.StatusCommitted) {
-		m.settle(m.Context(), m.processes[0], stock.SettleRequest{OrderID: id, Verb: stock.Return})
+		m.settle(m.t.Context(), m.processes[0], stock.SettleRequest{OrderID: id, Verb: stock.Return})
 	}
-	m.settle(m.Context(), m.processes[1], stock.SettleRequest{OrderID: id, Verb: stock.Cancel})
+	m.settle(m.t.Context(), m.processes[1], stock.SettleRequest{OrderID: id, Verb: stock.Cancel})
 	m.left(10)
 }
 
 func (m *meetings) reserve(id string) {
-	m.Helper()
+	m.t.Helper()
 	var err error
 	if m.whole {
-		_, _, err = m.processes[0].Order(m.Context(), stock.MultiOrder{
+		_, _, err = m.processes[0].Order(m.t.Context(), stock.MultiOrder{
 			OrderID: id, ReserveFor: time.Minute, Lines: []stock.Line{{SKU: shopSKU(0), Quantity: 3}, {SKU: shopSKU(1), Quantity: 3}},
 		})
 	} else {
-		_, _, err = m.processes[0].Deduct(m.Context(), shopSKU(0), stock.Order{OrderID: id, Quantity: 3, ReserveFor: time.Minute})
+		_, _, err = m.processes[0].Deduct(m.t.Context(), shopSKU(0), stock.Order{OrderID: id, Quantity: 3, ReserveFor: time.Minute})
 	}
 	if err != nil {
-		m.Fatal(err)
+		m.t.Fatal(err)
 	}
 }
 
@@ -151,10 +128,10 @@ func (m *meetings) settle(ctx context.Context, process *selling.Service, request
 // status reads the order.
 func (m *meetings) status(id string) string {
 	if m.whole {
-		there, err := m.processes[1].PlacedOrder(m.Context(), id, "")
+		there, err := m.processes[1].PlacedOrder(m.t.Context(), id, "")
 		return alike(there.Lines, err)
 	}
-	d, err := m.processes[1].Deduction(m.Context(), shopSKU(0), id, "")
+	d, err := m.processes[1].Deduction(m.t.Context(), shopSKU(0), id, "")
 	return alike([]stock.Deduction{d}, err)
 }
 
@@ -173,14 +150,14 @@ func alike(lines []stock.Deduction, err error) string {
 
 // left checks how many units of each SKU are left.
 func (m *meetings) left(want int64) {
-	m.Helper()
+	m.t.Helper()
 	for i := range 2 {
-		status, err := m.processes[0].SKU(m.Context(), shopSKU(i))
+		status, err := m.processes[0].SKU(m.t.Context(), shopSKU(i))
 		if i == 1 && !m.whole {
 			want = 10
 		}
 		if err != nil || status.Available != want {
-			m.Fatalf("%s: got %d units left, %v, want %d", shopSKU(i), status.Available, err, want)
+			m.t.Fatalf("%s: got %d units left, %v, want %d", shopSKU(i), status.Available, err, want)
 		}
 	}
 }

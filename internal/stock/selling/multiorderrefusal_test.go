@@ -24,51 +24,46 @@ func (p *placings) Order(ctx context.Context, placement stock.Placement) ([]stoc
 // TestWhatALookRefusesIsNotTried: if a look shows that a line cannot be filled, the order is refused without locks or
 // writes.
 func TestWhatALookRefusesIsNotTried(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := open(t)
-			w.clock = newClock()
-			store := &placings{Store: w.store}
-			s := w.startOn(store, nil)
-			create := func(name string, units int64, terms stock.Terms) {
-				t.Helper()
-				if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: name, Stock: units, Segments: 3, Terms: terms}); err != nil {
-					t.Fatal(err)
-				}
+	eachStore(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		store := &placings{Store: w.store}
+		s := w.startOn(store, nil)
+		for name, c := range map[string]stock.NewSKU{
+			"a": {Stock: 100}, "few": {Stock: 2}, "limited": {Stock: 100, Terms: stock.Terms{PerBuyerLimit: 2}},
+		} {
+			c.SKU, c.Segments = name, 3
+			if _, _, err := s.CreateSKU(t.Context(), c); err != nil {
+				t.Fatal(err)
 			}
-			create("a", 100, stock.Terms{})
-			create("few", 2, stock.Terms{})
-			create("limited", 100, stock.Terms{PerBuyerLimit: 2})
-			order := func(id, last string, quantity int64) error {
-				_, _, err := s.Order(t.Context(), stock.MultiOrder{
-					OrderID: id, BuyerID: "b", ReserveFor: time.Minute,
-					Lines: []stock.Line{{SKU: "a", Quantity: 1}, {SKU: last, Quantity: quantity}},
-				})
-				return err
+		}
+		order := func(id, last string, quantity int64) error {
+			_, _, err := s.Order(t.Context(), stock.MultiOrder{
+				OrderID: id, BuyerID: "b", ReserveFor: time.Minute,
+				Lines: []stock.Line{{SKU: "a", Quantity: 1}, {SKU: last, Quantity: quantity}},
+			})
+			return err
+		}
+		wants := func(id, last string, quantity int64, want stock.Code, tried int64) {
+			t.Helper()
+			before := store.n.Load()
+			if code := stock.CodeOf(order(id, last, quantity)); code != want || store.n.Load()-before != tried {
+				t.Errorf("order %s: %q after %d attempts, want %q after %d", id, code, store.n.Load()-before, want, tried)
 			}
-			wants := func(id, last string, quantity int64, want stock.Code, tried int64) {
-				t.Helper()
-				before := store.n.Load()
-				if code := stock.CodeOf(order(id, last, quantity)); code != want || store.n.Load()-before != tried {
-					t.Errorf("order %s: %q after %d attempts, want %q after %d", id, code, store.n.Load()-before, want, tried)
-				}
-			}
-			wants("1", "few", 3, stock.CodeInsufficientStock, 0)
-			wants("2", "few", 2, "", 1)
-			wants("3", "few", 1, stock.CodeSoldOut, 0)
-			wants("2", "few", 2, "", 0) // as before
-			wants("2", "few", 1, stock.CodeOrderIDReused, 0)
-			wants("4", "limited", 2, "", 1)
-			wants("5", "limited", 1, stock.CodeBuyerLimit, 1) // only the write counts buyers
-			wants("4", "limited", 2, "", 1)
-			w.clock.advance(time.Minute)
-			wants("6", "few", 2, "", 1)                      // needs units that have just expired
-			if err := order("7", "limited", 2); err != nil { // only the write finds that its buyer's reservation has just expired
-				t.Errorf("order 7: %v", err)
-			}
-		})
-	}
+		}
+		wants("1", "few", 3, stock.CodeInsufficientStock, 0)
+		wants("2", "few", 2, "", 1)
+		wants("3", "few", 1, stock.CodeSoldOut, 0)
+		wants("2", "few", 2, "", 0) // as before
+		wants("2", "few", 1, stock.CodeOrderIDReused, 0)
+		wants("4", "limited", 2, "", 1)
+		wants("5", "limited", 1, stock.CodeBuyerLimit, 1) // only the write counts buyers
+		wants("4", "limited", 2, "", 1)
+		w.clock.advance(time.Minute)
+		wants("6", "few", 2, "", 1)                      // needs units that have just expired
+		if err := order("7", "limited", 2); err != nil { // only the write finds that its buyer's reservation has just expired
+			t.Errorf("order 7: %v", err)
+		}
+	})
 }
 
 // slowPlacing takes long to find out, for the first time, whether an order is known.
@@ -90,12 +85,13 @@ func (p *slowPlacing) PlacedOrder(ctx context.Context, orderID string) (*stock.P
 // TestARefusalOfAnOrderIsNotOlderThanASecond: the read that refuses an order has become old, and there are units now.
 func TestARefusalOfAnOrderIsNotOlderThanASecond(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	other := w.start(nil)
-	w.create(other, 0, 1)
-	s := w.startOn(&slowPlacing{Store: w.store, meanwhile: func() { w.restock(other, "r", 1) }}, nil)
-	order := stock.MultiOrder{OrderID: "o", Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
-	if _, created, err := s.Order(t.Context(), order); err != nil || !created {
-		t.Errorf("created %v, %v, want true", created, err)
-	}
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		other := w.start(nil)
+		w.create(other, 0, 1)
+		s := w.startOn(&slowPlacing{Store: w.store, meanwhile: func() { w.restock(other, "r", 1) }}, nil)
+		order := stock.MultiOrder{OrderID: "o", Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
+		if _, created, err := s.Order(t.Context(), order); err != nil || !created {
+			t.Errorf("created %v, %v, want true", created, err)
+		}
+	})
 }

@@ -2,9 +2,9 @@ package selling_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inventory/internal/stock"
@@ -33,64 +33,50 @@ func (s *lateAnswer) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResu
 // TestARefusalByALimitIsOfThoseWhoCameBefore: the database has refused an order, and this process does not know yet.
 // Meanwhile another process gives the buyer room. An order that comes after that is not answered from that refusal.
 func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
-	for name, c := range map[string]struct {
-		room func(w *world, other *selling.Service)
-	}{
-		"a higher limit": {func(w *world, other *selling.Service) {
+	for name, room := range map[string]func(w *world, other *selling.Service){
+		"a higher limit": func(w *world, other *selling.Service) {
 			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](9)})
-		}},
-		"a return": {func(w *world, other *selling.Service) {
-			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Return}, false); err != nil {
-				w.Fatal(err)
+		},
+		"a return": func(w *world, other *selling.Service) {
+			if _, err := other.Settle(w.t.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Return}, false); err != nil {
+				w.t.Fatal(err)
 			}
-		}},
+		},
 	} {
-		for _, id := range []string{"new", "refused"} { // of orders that come later
-			t.Run(name+", "+id, func(t *testing.T) {
+		for what, id := range map[string]string{"new": "new", "refused": "waits"} { // of orders that come later
+			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
-				w := real(t)
-				store := &lateAnswer{Store: w.store, refused: make(chan struct{}), tell: make(chan struct{})}
-				s, other := w.startOn(store, nil), w.start(nil)
-				w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
-				buy := func(id string, quantity int64) chan error {
-					told := make(chan error, 1)
-					go func() {
-						_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, BuyerID: "b", Quantity: quantity})
-						told <- err
-					}()
-					return told
-				}
-				if err := <-buy("held", 3); err != nil {
-					t.Fatal(err)
-				}
-				before := buy("refused", 1)
-				<-store.refused
-				waits := buy("waits", 1) // came before there was room, and may be refused
-				for s.Waiting() < 1 {
-					time.Sleep(time.Millisecond)
-				}
-				c.room(w, other)
-				if id == "refused" {
-					id = "waits" // behind the order that waits
-				}
-				after := buy(id, 1)
-				if id == "new" {
-					for s.Waiting() < 2 {
-						time.Sleep(time.Millisecond)
+				virtually(t, silent, func(t *testing.T, w *world) {
+					store := &lateAnswer{Store: w.store, refused: make(chan struct{}), tell: make(chan struct{})}
+					s, other := w.startOn(store, nil), w.start(nil)
+					w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
+					buy := func(id string) chan error {
+						told := make(chan error, 1)
+						go func() {
+							_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, BuyerID: "b", Quantity: 1})
+							told <- err
+						}()
+						return told
 					}
-				} else {
-					time.Sleep(20 * time.Millisecond)
-				}
-				close(store.tell)
-				if err := <-before; stock.CodeOf(err) != stock.CodeBuyerLimit {
-					t.Errorf("who came before got %v, want %s", err, stock.CodeBuyerLimit)
-				}
-				if err := <-waits; err != nil && stock.CodeOf(err) != stock.CodeBuyerLimit {
-					t.Errorf("who waited was told %v", err)
-				}
-				if err := <-after; err != nil {
-					t.Errorf("who came after was told %v", err)
-				}
+					w.mustTake(s, stock.Order{OrderID: "held", BuyerID: "b", Quantity: 3})
+					before := buy("refused")
+					<-store.refused
+					waits := buy("waits") // came before there was room, and may be refused
+					synctest.Wait()
+					room(w, other)
+					after := buy(id)
+					synctest.Wait()
+					close(store.tell)
+					if err := <-before; stock.CodeOf(err) != stock.CodeBuyerLimit {
+						t.Errorf("the one that came before got %v, want %s", err, stock.CodeBuyerLimit)
+					}
+					if err := <-waits; err != nil && stock.CodeOf(err) != stock.CodeBuyerLimit {
+						t.Errorf("the one that waited was told %v", err)
+					}
+					if err := <-after; err != nil {
+						t.Errorf("the one that came after was told %v", err)
+					}
+				})
 			})
 		}
 	}
@@ -116,39 +102,35 @@ func (s *heldDeduct) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResu
 // limit.
 func TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	store := &heldDeduct{Store: w.store, begun: make(chan struct{}), letGo: make(chan struct{})}
-	other := w.start(nil)
-	w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
-	w.mustTake(other, stock.Order{OrderID: "of-the-shop", BuyerID: "b", Quantity: 3})
-	s := w.startOn(store, nil)
-	var buying sync.WaitGroup
-	defer buying.Wait()
-	buy := func(o stock.Order, want stock.Code) {
-		buying.Go(func() {
-			if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != want {
-				t.Errorf("%+v: %v, want %q", o, err, want)
-			}
-		})
-	}
-	buy(stock.Order{OrderID: "first", BuyerID: "a", Quantity: 1}, "")
-	<-store.begun
-	for waiting, o := range []struct {
-		stock.Order
-		want stock.Code
-	}{
-		{stock.Order{OrderID: "more", BuyerID: "b", Own: true, Quantity: 1}, stock.CodeBuyerLimit},
-		{stock.Order{OrderID: "of-the-shop", BuyerID: "b", Own: true, Quantity: 3}, ""},
-	} {
-		buy(o.Order, o.want)
-		for s.Waiting() <= waiting {
-			time.Sleep(time.Millisecond)
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		store := &heldDeduct{Store: w.store, begun: make(chan struct{}), letGo: make(chan struct{})}
+		other := w.start(nil)
+		w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
+		w.mustTake(other, stock.Order{OrderID: "of-the-shop", BuyerID: "b", Quantity: 3})
+		s := w.startOn(store, nil)
+		var buying sync.WaitGroup
+		for _, c := range []struct {
+			stock.Order
+			want stock.Code
+		}{
+			{stock.Order{OrderID: "first", BuyerID: "a", Quantity: 1}, ""},
+			{stock.Order{OrderID: "more", BuyerID: "b", Own: true, Quantity: 1}, stock.CodeBuyerLimit},
+			{stock.Order{OrderID: "of-the-shop", BuyerID: "b", Own: true, Quantity: 3}, ""},
+		} {
+			buying.Go(func() {
+				if _, _, err := s.Deduct(t.Context(), sku, c.Order); stock.CodeOf(err) != c.want {
+					t.Errorf("%+v: %v, want %q", c.Order, err, c.want)
+				}
+			})
+			<-store.begun
+			synctest.Wait() // it queues behind the first
 		}
-	}
-	close(store.letGo)
+		close(store.letGo)
+		buying.Wait()
+	})
 }
 
-// slowLookup takes long to look order ids up, for the first time.
+// slowLookup takes more than a second to look order ids up, for the first time.
 type slowLookup struct {
 	stock.Store
 	meanwhile func()
@@ -159,24 +141,20 @@ func (s *slowLookup) Deductions(ctx context.Context, sku string, orderIDs []stri
 	known, err := s.Store.Deductions(ctx, sku, orderIDs)
 	s.once.Do(func() {
 		s.meanwhile()
-		time.Sleep(time.Second)
+		time.Sleep(time.Second + time.Millisecond)
 	})
 	return known, err
 }
 
-// TestARefusalByTermsIsNotOlderThanASecond: the terms that refuse an order have become old while the order was looked up. Then it is
-// not refused by them, but not decided at all.
-func TestARefusalByTermsIsNotOlderThanASecond(t *testing.T) {
+// TestOldTermsRefuseNothing: the terms that refuse an order have changed while the order was looked up. It is decided by the new ones.
+func TestOldTermsRefuseNothing(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	other := w.start(nil)
-	w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
-	s := w.startOn(&slowLookup{Store: w.store, meanwhile: func() { w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)}) }}, nil)
-	order := stock.Order{OrderID: "o", BuyerID: "b", Quantity: 2}
-	if _, _, err := s.Deduct(t.Context(), sku, order); err != nil && !errors.Is(err, stock.ErrUnwritten) {
-		t.Errorf("got %v, want %v or no error", err, stock.ErrUnwritten)
-	}
-	w.mustTake(s, order)
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		other := w.start(nil)
+		w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
+		s := w.startOn(&slowLookup{Store: w.store, meanwhile: func() { w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)}) }}, nil)
+		w.mustTake(s, stock.Order{OrderID: "o", BuyerID: "b", Quantity: 2})
+	})
 }
 
 // changedCount lets something happen right before it first counts a buyer for an order of several SKUs.
@@ -195,14 +173,15 @@ func (s *changedCount) Order(ctx context.Context, p stock.Placement) ([]stock.De
 // the limit at every instant.
 func TestAnOrderIsHeldToOneLimit(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	other := w.start(nil)
-	w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
-	s := w.startOn(&changedCount{Store: w.store, before: func() {
-		w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)})
-		w.mustTake(other, stock.Order{OrderID: "before", BuyerID: "x", Quantity: 1})
-	}}, nil)
-	if _, created, err := s.Order(t.Context(), multi("o", sku)); err != nil || !created {
-		t.Errorf("created %v, %v, want true", created, err)
-	}
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		other := w.start(nil)
+		w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
+		s := w.startOn(&changedCount{Store: w.store, before: func() {
+			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)})
+			w.mustTake(other, stock.Order{OrderID: "before", BuyerID: "x", Quantity: 1})
+		}}, nil)
+		if _, created, err := s.Order(t.Context(), multi("o", sku)); err != nil || !created {
+			t.Errorf("created %v, %v, want true", created, err)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 // shop's.
 func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
 		s := w.start(nil)
 		w.create(s, 20, 2)
 		own := func(buyer string, quantity int64) stock.Order {
@@ -48,6 +49,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 // TestABuyersIDFindsWhatTheShopMadeForThem: all orders were made by the shop before buyers had their own ids.
 func TestABuyersIDFindsWhatTheShopMadeForThem(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
 		s := w.start(nil)
 		w.create(s, 6, 2)
 		before := stock.Order{OrderID: "o", BuyerID: "ann", Quantity: 2, ReserveFor: time.Minute}

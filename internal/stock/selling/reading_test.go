@@ -2,7 +2,10 @@ package selling_test
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inventory/internal/stock"
@@ -12,12 +15,12 @@ import (
 // slowReads is a store whose reads wait until they are let go.
 type slowReads struct {
 	endless
-	begun chan struct{}
+	begun atomic.Int64
 	gate  chan struct{}
 }
 
-func (s slowReads) Status(_ context.Context, sku string, _ time.Time) (stock.Status, error) {
-	s.begun <- struct{}{}
+func (s *slowReads) Status(_ context.Context, sku string, _ time.Time) (stock.Status, error) {
+	s.begun.Add(1)
 	<-s.gate
 	return stock.Status{SKU: sku}, nil
 }
@@ -25,40 +28,30 @@ func (s slowReads) Status(_ context.Context, sku string, _ time.Time) (stock.Sta
 // TestReadersLeaveConnections: however many callers read, some connections are left for writes.
 func TestReadersLeaveConnections(t *testing.T) {
 	t.Parallel()
-	store := slowReads{begun: make(chan struct{}, 64), gate: make(chan struct{})}
-	s := selling.NewService(selling.Config{Store: store})
-	patience, leave := context.WithCancel(t.Context())
-	errs := make(chan error, 64)
-	const most = 8
-	for n := range cap(errs) {
-		ctx := t.Context()
-		if n >= most {
-			ctx = patience
+	synctest.Test(t, func(t *testing.T) {
+		const most = 8
+		store := &slowReads{gate: make(chan struct{})}
+		s := serve(t, selling.Config{Store: store})
+		var readers, waiting sync.WaitGroup
+		read := func(ctx context.Context, group *sync.WaitGroup, n int, want stock.Code) {
+			for range n {
+				group.Go(func() {
+					if _, err := s.SKU(ctx, sku); stock.CodeOf(err) != want {
+						t.Errorf("a reader: %v, want %q", err, want)
+					}
+				})
+			}
+			synctest.Wait()
 		}
-		go func() {
-			_, err := s.SKU(ctx, sku)
-			errs <- err
-		}()
-		if n < most {
-			<-store.begun
+		patience, leave := context.WithCancel(t.Context())
+		read(t.Context(), &readers, most, "")
+		read(patience, &waiting, 56, stock.CodeUnavailable)
+		leave()
+		waiting.Wait()
+		close(store.gate)
+		readers.Wait()
+		if n := store.begun.Load(); n != most {
+			t.Errorf("%d reads began, want %d", n, most)
 		}
-	}
-	leave()
-	for range cap(errs) - most {
-		if err := <-errs; stock.CodeOf(err) != stock.CodeUnavailable {
-			t.Errorf("a reader who waited and left: %v, want %s", err, stock.CodeUnavailable)
-		}
-	}
-	close(store.gate)
-	for range most {
-		if err := <-errs; err != nil {
-			t.Errorf("a reader: %v", err)
-		}
-	}
-	if n := len(store.begun); n > 0 {
-		t.Errorf("%d more reads began", n)
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	})
 }

@@ -59,16 +59,27 @@ func shopID(o stock.Order) string {
 	return orderID
 }
 
-// refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. The terms may have changed in
-// another process, so they are read again before they refuse anything; if it then takes long to look up the order ids, nothing is
-// refused. An order that was accepted before is still answered as a replay, whatever the terms are now.
-func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
+// refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. A refusal may be as old as soldOutFor.
+// If a try takes longer, it refuses nothing, and is repeated while a caller waits.
+func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (left []*request, err error) {
+	for left = batch; ; {
+		try, cancel := context.WithTimeout(ctx, soldOutFor)
+		left, err = w.tryRefuseByTerms(try, left)
+		tooLong := try.Err() != nil
+		cancel()
+		if err == nil || !tooLong || ctx.Err() != nil {
+			return left, err
+		}
+	}
+}
+
+// tryRefuseByTerms returns the requests that it has not answered. The terms may have changed in another process, so they are read again
+// before they refuse anything. An order that was accepted before is still answered as a replay, whatever the terms are now.
+func (w *worker) tryRefuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
 	refusedNow := func(r *request) bool { return w.byTerms(r) != nil }
 	if !slices.ContainsFunc(batch, refusedNow) { // as nearly always
 		return batch, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, soldOutFor)
-	defer cancel()
 	if err := w.refresh(ctx); err != nil {
 		return batch, err
 	}

@@ -8,25 +8,22 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
 
 // sell lets buyers order from the services, all at once, each one order of 1 to most units.
-func sell(t *testing.T, services []*selling.Service, buyers int, most int64) *tally {
-	t.Helper()
+func (w *world) sell(services []*selling.Service, buyers int, most int64) *tally {
+	w.t.Helper()
 	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	w.t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	told := &tally{}
 	var wg sync.WaitGroup
 	for n := range buyers {
 		o := stock.Order{OrderID: fmt.Sprintf("order-%05d", n), BuyerID: fmt.Sprint("buyer-", n), Quantity: random.Int64N(most) + 1}
-		service := services[n%len(services)]
 		wg.Go(func() {
-			_, created, err := service.Deduct(t.Context(), sku, o)
+			_, created, err := services[n%len(services)].Deduct(w.t.Context(), sku, o)
 			told.add(o, created, err)
 		})
 	}
@@ -36,16 +33,16 @@ func sell(t *testing.T, services []*selling.Service, buyers int, most int64) *ta
 
 // checkSale compares the buyers' answers with the rows.
 func (w *world) checkSale(told *tally) {
-	w.Helper()
+	w.t.Helper()
 	if len(told.errors) > 0 {
-		w.Fatalf("%d buyers got no answer, the first: %v", len(told.errors), told.errors[0])
+		w.t.Fatalf("%d buyers got no answer, the first: %v", len(told.errors), told.errors[0])
 	}
 	balance := w.audit()
 	if balance.Committed != told.units {
-		w.Errorf("the rows hold %d units, want %d, which buyers were told of", balance.Committed, told.units)
+		w.t.Errorf("the rows hold %d units, want %d, which buyers were told of", balance.Committed, told.units)
 	}
 	if told.smallestRefused > 0 && balance.Available >= told.smallestRefused {
-		w.Errorf("stranded: %d units are left, and an order of %d was refused", balance.Available, told.smallestRefused)
+		w.t.Errorf("stranded: %d units are left, and an order of %d was refused", balance.Available, told.smallestRefused)
 	}
 }
 
@@ -53,7 +50,7 @@ func TestSellsOutExactly(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
 		w.create(s, 997, 7)
-		told := sell(t, []*selling.Service{s}, 1500, 1)
+		told := w.sell([]*selling.Service{s}, 1500, 1)
 		w.checkSale(told)
 		if told.accepted != 997 || told.soldOut != 503 {
 			t.Errorf("accepted %d, sold out %d; want 997 and 503", told.accepted, told.soldOut)
@@ -65,7 +62,7 @@ func TestMixedQuantitiesStrandNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
 		w.create(s, 500, 8)
-		w.checkSale(sell(t, []*selling.Service{s}, 400, 5))
+		w.checkSale(w.sell([]*selling.Service{s}, 400, 5))
 	})
 }
 
@@ -73,7 +70,7 @@ func TestSeveralProcessesSellOutExactly(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := []*selling.Service{w.start(nil), w.start(nil), w.start(nil)}
 		w.create(services[0], 900, 4)
-		w.checkSale(sell(t, services, 700, 3))
+		w.checkSale(w.sell(services, 700, 3))
 	})
 }
 
@@ -81,7 +78,7 @@ func TestMoreProcessesThanSegments(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := []*selling.Service{w.start(nil), w.start(nil), w.start(nil)}
 		w.create(services[0], 300, 1)
-		told := sell(t, services, 400, 1)
+		told := w.sell(services, 400, 1)
 		w.checkSale(told)
 		if told.accepted != 300 {
 			t.Errorf("accepted %d, want 300", told.accepted)
@@ -210,91 +207,60 @@ func TestOneUnitIsNotSoldOut(t *testing.T) {
 // TestFencedOutWorkerGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would have
 // done.
 func TestFencedOutWorkerGoesOn(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := open(t)
-			w.always = true
-			seen := &counts{}
-			s := w.start(seen.note)
-			w.create(s, 40, 2)
-			for segment := range 2 {
-				_, err := w.store.Deduct(t.Context(), stock.Batch{
-					SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
-					Orders: []stock.Order{{OrderID: fmt.Sprint("first", segment), Quantity: 1}},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			told := sell(t, []*selling.Service{s}, 60, 1)
-			told.units += 2 // the two of the future
-			w.checkSale(told)
-			if told.accepted != 38 || seen.fencedOut.Load() == 0 {
-				t.Errorf("accepted %d, fenced out %d times", told.accepted, seen.fencedOut.Load())
-			}
-		})
-	}
+	eachStore(t, func(t *testing.T, w *world) {
+		w.always = true
+		seen := &counts{}
+		s := w.start(seen.note)
+		w.create(s, 40, 2)
+		w.raise(1<<60, 2)
+		told := w.sell([]*selling.Service{s}, 60, 1)
+		told.units += 2 // the two of the future
+		w.checkSale(told)
+		if told.accepted != 38 || seen.fencedOut.Load() == 0 {
+			t.Errorf("accepted %d, fenced out %d times", told.accepted, seen.fencedOut.Load())
+		}
+	})
 }
 
 func TestUnknownSKU(t *testing.T) {
-	w := embedded(t)
-	s := w.start(nil)
-	o := stock.Order{OrderID: "a", Quantity: 1}
-	if _, _, err := s.Deduct(t.Context(), "nope", o); stock.CodeOf(err) != stock.CodeUnknownSKU {
-		t.Fatalf("got %v", err)
-	}
-	// The cache does not keep it as unknown.
-	w.create(s, 1, 1)
-	if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || !created {
-		t.Fatalf("got %v, %v", created, err)
-	}
+	t.Parallel()
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		o := stock.Order{OrderID: "a", Quantity: 1}
+		w.refused(s, o, stock.CodeUnknownSKU)
+		w.create(s, 1, 1) // the cache does not keep it as unknown
+		if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || !created {
+			t.Fatalf("got %v, %v", created, err)
+		}
+	})
 }
 
 func TestCloseFinishesAndGivesLocksBack(t *testing.T) {
-	w := embedded(t)
-	w.always = true
-	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := w.startOn(slow, nil)
-	w.create(s, 100, 2)
-	answer := make(chan error, 1)
-	go func() {
-		_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "in flight", Quantity: 1})
-		answer <- err
-	}()
-	<-slow.entered
-	if locks := w.locks(); len(locks) != 1 {
-		t.Errorf("locks in mid-batch: %v", locks)
-	}
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close(t.Context()) }()
-	slow.proceed <- struct{}{}
-	if err := errors.Join(<-answer, <-closed); err != nil {
-		t.Error(err)
-	}
-	_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "late", Quantity: 1})
-	if stock.CodeOf(err) != stock.CodeUnavailable {
-		t.Errorf("after Close: got %v", err)
-	}
-	if locks := w.locks(); len(locks) > 0 {
-		t.Errorf("locks left: %v", locks)
-	}
-}
-
-// locks returns the keys of the locks that are held.
-func (w *world) locks() []string {
-	w.Helper()
-	options, err := redis.ParseURL(w.redisURL)
-	if err != nil {
-		w.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	defer client.Close()
-	keys, err := client.Keys(w.Context(), "lk:*:m[0-9:]*").Result()
-	if err != nil {
-		w.Fatal(err)
-	}
-	return keys
+	t.Parallel()
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		w.always = true
+		slow := newSlowStore(w.store)
+		s := w.startOn(slow, nil)
+		w.create(s, 100, 2)
+		locks := func() []string {
+			return w.client().Keys(t.Context(), "lk:*:m[0-9:]*").Val()
+		}
+		answer := w.asks(s, "in flight", 1)
+		<-slow.entered
+		if held := locks(); len(held) != 1 {
+			t.Errorf("locks in mid-batch: %v", held)
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close(t.Context()) }()
+		slow.proceed <- struct{}{}
+		if code, err := <-answer, <-closed; code != "" || err != nil {
+			t.Errorf("in flight: %q; Close: %v", code, err)
+		}
+		w.refused(s, stock.Order{OrderID: "late", Quantity: 1}, stock.CodeUnavailable)
+		if held := locks(); len(held) > 0 {
+			t.Errorf("locks left: %v", held)
+		}
+	})
 }
 
 // slowStore holds back batches until it is released.
@@ -304,6 +270,10 @@ type slowStore struct {
 	proceed chan struct{}
 }
 
+func newSlowStore(store stock.Store) *slowStore {
+	return &slowStore{Store: store, entered: make(chan struct{}), proceed: make(chan struct{})}
+}
+
 func (s *slowStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	s.entered <- struct{}{}
 	<-s.proceed
@@ -311,28 +281,30 @@ func (s *slowStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchR
 }
 
 func TestCallerWhoLeavesDoesNotUndoAWriteUnderWay(t *testing.T) {
-	w := embedded(t)
-	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := w.startOn(slow, nil)
-	w.create(s, 10, 1)
-	ctx, leave := context.WithCancel(t.Context())
-	answer := make(chan error, 1)
-	o := stock.Order{OrderID: "a", Quantity: 1}
-	go func() {
-		_, _, err := s.Deduct(ctx, sku, o)
-		answer <- err
-	}()
-	<-slow.entered
-	leave()
-	if err := <-answer; stock.CodeOf(err) != stock.CodeUnavailable || !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller was told %v", err)
-	}
-	slow.proceed <- struct{}{}
-	// A retry learns what happened.
-	go func() { <-slow.entered; slow.proceed <- struct{}{} }()
-	if d, created, err := s.Deduct(t.Context(), sku, o); err != nil || created || d.Quantity != 1 {
-		t.Errorf("asked again: %+v, %v, %v", d, created, err)
-	}
+	t.Parallel()
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		slow := newSlowStore(w.store)
+		s := w.startOn(slow, nil)
+		w.create(s, 10, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		answer := make(chan error, 1)
+		o := stock.Order{OrderID: "a", Quantity: 1}
+		go func() {
+			_, _, err := s.Deduct(ctx, sku, o)
+			answer <- err
+		}()
+		<-slow.entered
+		leave()
+		if err := <-answer; stock.CodeOf(err) != stock.CodeUnavailable || !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller was told %v", err)
+		}
+		slow.proceed <- struct{}{}
+		// A retry learns what happened.
+		go func() { <-slow.entered; slow.proceed <- struct{}{} }()
+		if d, created, err := s.Deduct(t.Context(), sku, o); err != nil || created || d.Quantity != 1 {
+			t.Errorf("asked again: %+v, %v, %v", d, created, err)
+		}
+	})
 }
 
 // brokenStore fails writes with an unknown outcome.
@@ -354,21 +326,21 @@ func (s *brokenStore) Deduct(ctx context.Context, batch stock.Batch) (stock.Batc
 }
 
 func TestReplyLostAfterCommit(t *testing.T) {
-	w := embedded(t)
-	seen := &counts{}
-	s := w.startOn(&brokenStore{Store: w.store, err: fmt.Errorf("%w: connection reset", stock.ErrGuard)}, seen.note)
-	w.create(s, 10, 1)
-	o := stock.Order{OrderID: "a", Quantity: 1}
-	if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeUnavailable {
-		t.Fatalf("got %v", err)
-	}
-	if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || created {
-		t.Fatalf("the retry: created %v, %v", created, err)
-	}
-	if seen.guard.Load() != 1 {
-		t.Errorf("guard fired %d times, want 1", seen.guard.Load())
-	}
-	if b := w.audit(); b.Committed != 1 {
-		t.Errorf("committed %d, want 1", b.Committed)
-	}
+	t.Parallel()
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		seen := &counts{}
+		s := w.startOn(&brokenStore{Store: w.store, err: fmt.Errorf("%w: connection reset", stock.ErrGuard)}, seen.note)
+		w.create(s, 10, 1)
+		o := stock.Order{OrderID: "a", Quantity: 1}
+		w.refused(s, o, stock.CodeUnavailable)
+		if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || created {
+			t.Fatalf("the retry: created %v, %v", created, err)
+		}
+		if seen.guard.Load() != 1 {
+			t.Errorf("guard fired %d times, want 1", seen.guard.Load())
+		}
+		if b := w.audit(); b.Committed != 1 {
+			t.Errorf("committed %d, want 1", b.Committed)
+		}
+	})
 }

@@ -12,12 +12,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
 
 // market is several processes that sell one SKU, which sells out and is restocked all the time.
 type market struct {
+	*world
 	services []*selling.Service
 	told     tally
 	restocks atomic.Int64
@@ -38,60 +40,55 @@ type won struct {
 
 // TestRandomSales lets orders, retries of accepted orders, and restocks meet at random.
 func TestRandomSales(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) *market{
-		"one process on SQLite":             openEmbedded,
-		"three processes on PostgreSQL":     func(t *testing.T) *market { return openReal(t, false) },
-		"three that hear nothing of others": func(t *testing.T) *market { return openReal(t, true) },
+	busytest.Slow(t)
+	for name, open := range map[string]func(*testing.T) *world{
+		"one process on SQLite": embedded, "three that hear nothing of others": silent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := open(t)
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
-			group, ctx := errgroup.WithContext(t.Context())
-			for buyer := range 12 {
-				group.Go(func() error { return m.oneBuyer(ctx, buyer, rand.New(rand.NewPCG(seed, uint64(buyer)))) })
-			}
-			if err := group.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			m.clear(t)
-			t.Logf("%d restocks, %d accepted, %d refused; %d winners were refused elsewhere",
-				m.restocks.Load(), m.told.accepted, m.told.soldOut, m.elsewhere.Load())
+			virtually(t, open, sellAtRandom)
 		})
 	}
+	t.Run("three processes on PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		sellAtRandom(t, real(t))
+	})
 }
 
-func openEmbedded(t *testing.T) *market {
-	w := embedded(t)
-	m := &market{services: []*selling.Service{w.start(nil)}}
+// sellAtRandom has random sales in a world.
+func sellAtRandom(t *testing.T, w *world) {
+	m := &market{world: w, services: w.processes(3)}
 	w.create(m.services[0], 20, 4)
-	t.Cleanup(func() { m.check(w) })
-	return m
-}
-
-func openReal(t *testing.T, deaf bool) *market {
-	w := real(t)
-	m := &market{}
-	for range 3 {
-		m.services = append(m.services, w.startOn(&meter{Store: w.another(), deaf: deaf}, nil))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	group, ctx := errgroup.WithContext(t.Context())
+	for buyer := range 12 {
+		group.Go(func() error { return m.oneBuyer(ctx, buyer, rand.New(rand.NewPCG(seed, uint64(buyer)))) })
 	}
-	w.create(m.services[0], 20, 4)
-	t.Cleanup(func() { m.check(w) })
-	return m
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	m.clear()
+	t.Logf("%d restocks, %d accepted, %d refused; %d winners were refused elsewhere",
+		m.restocks.Load(), m.told.accepted, m.told.soldOut, m.elsewhere.Load())
+	if err := errors.Join(m.told.errors...); err != nil {
+		t.Error(err)
+	}
+	if b := w.audit(); b.Available != 0 || b.Committed != m.told.units {
+		t.Errorf("the rows hold %d units and sold %d, buyers were told of %d", b.Available, b.Committed, m.told.units)
+	}
 }
 
 // oneBuyer plays one buyer.
 func (m *market) oneBuyer(ctx context.Context, buyer int, random *rand.Rand) error {
 	var mine []won
-	for n := range 250 {
+	for n := range 100 {
+		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond)))) // between orders, not for a result
 		id := fmt.Sprintf("%d-%d", buyer, n)
 		at := random.IntN(len(m.services))
 		switch dice := random.IntN(100); {
 		case dice < 2:
-			if err := m.restock(ctx, at, stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: id, Quantity: random.Int64N(6) + 1}); err != nil {
-				return err
-			}
+			m.restockAt(at, id, random.Int64N(6)+1)
 		case dice < 50 && len(mine) > 0:
 			w := mine[random.IntN(len(mine))]
 			if err := m.again(ctx, w, random.IntN(len(m.services))); err != nil {
@@ -99,9 +96,7 @@ func (m *market) oneBuyer(ctx context.Context, buyer int, random *rand.Rand) err
 			}
 		default:
 			o := stock.Order{OrderID: id, BuyerID: "b", Quantity: random.Int64N(3) + 1}
-			_, created, err := m.services[at].Deduct(ctx, sku, o)
-			m.told.add(o, created, err)
-			if err == nil {
+			if m.buy(at, o) {
 				mine = append(mine, won{o, at})
 			}
 		}
@@ -109,17 +104,23 @@ func (m *market) oneBuyer(ctx context.Context, buyer int, random *rand.Rand) err
 	return nil
 }
 
-func (m *market) restock(ctx context.Context, at int, r stock.Movement) error {
+// buy sends an order that nobody has sent before, and reports whether it was accepted.
+func (m *market) buy(at int, o stock.Order) bool {
+	_, err := m.ask(m.services[at], o)
+	m.told.add(o, err == nil, err)
+	return err == nil
+}
+
+func (m *market) restockAt(at int, ref string, units int64) {
 	m.mu.Lock()
 	m.restocking++
 	m.mu.Unlock()
-	_, err := m.services[at].Move(ctx, r)
+	m.restock(m.services[at], ref, units)
 	m.restocks.Add(1)
 	m.mu.Lock()
 	m.restocking--
 	m.restored = time.Now()
 	m.mu.Unlock()
-	return err
 }
 
 // unheard reports whether a restock was under way within the last second before since, so that a process may not know
@@ -134,7 +135,12 @@ func (m *market) unheard(since time.Time) bool {
 // after the restock that it came from.
 func (m *market) again(ctx context.Context, w won, at int) error {
 	asked := time.Now()
-	d, created, err := m.services[at].Deduct(ctx, sku, w.order)
+	var d stock.Deduction
+	var created bool
+	err := patiently(m.t, func() (err error) {
+		d, created, err = m.services[at].Deduct(ctx, sku, w.order)
+		return err
+	})
 	switch {
 	case stock.CodeOf(err) == stock.CodeSoldOut && at != w.at && m.unheard(asked):
 		m.elsewhere.Add(1)
@@ -148,28 +154,15 @@ func (m *market) again(ctx context.Context, w won, at int) error {
 }
 
 // clear buys the rest. Each process knows of it a second after the last restock.
-func (m *market) clear(t *testing.T) {
-	t.Helper()
-	pace := time.Tick(time.Millisecond)
-	for n, left := 0, true; left; <-pace {
-		left = m.unheard(time.Now())
-		for _, s := range m.services {
+func (m *market) clear() {
+	m.t.Helper()
+	n := 0
+	busytest.Soon(m.t, "all is sold", func() bool {
+		left := m.unheard(time.Now())
+		for at := range m.services {
 			n++
-			o := stock.Order{OrderID: fmt.Sprint("last-", n), Quantity: 1}
-			_, created, err := s.Deduct(t.Context(), sku, o)
-			m.told.add(o, created, err)
-			left = left || created
+			left = m.buy(at, stock.Order{OrderID: fmt.Sprint("last-", n), Quantity: 1}) || left
 		}
-	}
-}
-
-// check compares the rows with the answers.
-func (m *market) check(w *world) {
-	w.Helper()
-	if err := errors.Join(m.told.errors...); err != nil {
-		w.Error(err)
-	}
-	if b := w.audit(); b.Available != 0 || b.Committed != m.told.units {
-		w.Errorf("the rows hold %d units and sold %d, buyers were told of %d", b.Available, b.Committed, m.told.units)
-	}
+		return !left
+	})
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -42,57 +44,63 @@ func remembering(t testing.TB, accepted int) *Service {
 			t.Error(err)
 		}
 	})
-	s.cacheSoldOut("hot")
-	for !s.soldOut.entry("hot").valid() {
-		if t.Context().Err() != nil {
-			t.Fatal("nothing is remembered")
-		}
-	}
+	s.remember(t, "hot")
 	return s
 }
 
+// remember waits until the cache has a SKU.
+func (s *Service) remember(t testing.TB, sku string) {
+	t.Helper()
+	s.cacheSoldOut(sku)
+	busytest.Soon(t, "it is remembered that "+sku+" has sold out", func() bool { return s.soldOut.entry(sku).valid() })
+}
+
 func TestAcceptedIDsAreAllFound(t *testing.T) {
-	m := remembering(t, 10_000).soldOut.entry("hot")
-	for n := range 20_000 {
-		if got, want := m.has(fmt.Sprint("order-", n)), n < 10_000; got != want {
-			t.Errorf("%d: %v, want %v", n, got, want)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := remembering(t, 10_000).soldOut.entry("hot")
+		for n := range 20_000 {
+			if got, want := m.has(fmt.Sprint("order-", n)), n < 10_000; got != want {
+				t.Errorf("%d: %v, want %v", n, got, want)
+			}
 		}
-	}
+	})
 }
 
 func TestForgottenMemoryStaysForgotten(t *testing.T) {
-	s := remembering(t, 1)
-	m := s.soldOut.entry("hot")
-	s.onRestock("hot")
-	now := time.Now()
-	m.confirmed.Store(&now) // by a confirmation that was under way
-	if m.valid() {
-		t.Error("it lives")
-	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := remembering(t, 1)
+		m := s.soldOut.entry("hot")
+		s.onRestock("hot")
+		now := time.Now()
+		m.confirmed.Store(&now) // by a confirmation that was under way
+		if m.valid() {
+			t.Error("it lives")
+		}
+	})
 }
 
 func TestMemoryHasABound(t *testing.T) {
-	s := remembering(t, 10)
-	s.soldOut.ids.Store(cacheLimit - 9) // nine are left
-	s.cacheSoldOut("other")
-	m := s.soldOut.entry("other")
-	<-m.ctx.Done() // it found no room, and rests
-	if len(m.accepted) > 0 || m.valid() {
-		t.Error("it holds ids without room for them")
-	}
-	if !s.soldOut.entry("hot").valid() {
-		t.Error("it took the room of another")
-	}
-	s.soldOut.ids.Add(-1)
-	s.cacheSoldOut("third")
-	for m := s.soldOut.entry("third"); !m.valid(); {
-		if m.ctx.Err() != nil {
-			t.Fatal("ten found no room for ten")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := remembering(t, 10)
+		s.soldOut.ids.Store(cacheLimit - 9) // nine are left
+		s.cacheSoldOut("other")
+		m := s.soldOut.entry("other")
+		<-m.ctx.Done() // it found no room, and rests
+		if len(m.accepted) > 0 || m.valid() {
+			t.Error("it holds ids without room for them")
 		}
-	}
-	if ids := s.soldOut.ids.Load(); ids != cacheLimit {
-		t.Errorf("it counts %d ids, want %d", ids, cacheLimit)
-	}
+		if !s.soldOut.entry("hot").valid() {
+			t.Error("it took the room of another")
+		}
+		s.soldOut.ids.Add(-1)
+		s.remember(t, "third") // ten find room for ten
+		if ids := s.soldOut.ids.Load(); ids != cacheLimit {
+			t.Errorf("it counts %d ids, want %d", ids, cacheLimit)
+		}
+	})
 }
 
 // BenchmarkRefusal measures a refusal of a SKU that a million orders have bought.

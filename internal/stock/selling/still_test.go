@@ -18,15 +18,15 @@ type still struct {
 // standStill starts a process with an order of that many units. It returns when the write stands still, under a lock or
 // without one.
 func (w *world) standStill(locked bool, units int64) *still {
-	w.Helper()
+	w.t.Helper()
 	p := &still{
 		answer: make(chan error, 1),
-		store:  &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})},
+		store:  newSlowStore(w.store),
 	}
 	w.always = locked
 	p.service = w.startOn(p.store, p.seen.note)
 	go func() {
-		_, _, err := p.service.Deduct(w.Context(), sku, stock.Order{OrderID: "still", Quantity: units})
+		_, _, err := p.service.Deduct(w.t.Context(), sku, stock.Order{OrderID: "still", Quantity: units})
 		p.answer <- err
 	}()
 	<-p.store.entered
@@ -47,31 +47,27 @@ func (p *still) letGo() stock.Code {
 
 // other starts a process that writes under a lock or without one, and lets it sell.
 func (w *world) other(locked bool, units int64) *selling.Service {
-	w.Helper()
+	w.t.Helper()
 	seen := &counts{}
 	w.always = locked
 	s := w.start(seen.note)
 	w.deduct(s, "other", units)
 	if locked != (seen.locked() > 0) {
-		w.Fatalf("the other: %d batches under a lock", seen.locked())
+		w.t.Fatalf("the other: %d batches under a lock", seen.locked())
 	}
 	return s
 }
 
-// eachStill runs a test in both worlds, with a SKU of that many units, and checks how many are left.
+// eachStill runs a test on each store, with a SKU of that many units, and checks how many are left.
 func eachStill(t *testing.T, units int64, segments int, left int64, test func(w *world)) {
 	t.Helper()
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := open(t)
-			w.create(w.start(nil), units, segments)
-			test(w)
-			if b := w.audit(); b.Available != left {
-				w.Errorf("%d units are left, want %d: %+v", b.Available, left, b)
-			}
-		})
-	}
+	eachStore(t, func(t *testing.T, w *world) {
+		w.create(w.start(nil), units, segments)
+		test(w)
+		if b := w.audit(); b.Available != left {
+			t.Errorf("%d units are left, want %d: %+v", b.Available, left, b)
+		}
+	})
 }
 
 // The row decides what a writer that stood still may take, whichever process wrote meanwhile.
@@ -94,10 +90,10 @@ func TestLocksBeginBesideAStillWriter(t *testing.T) {
 				w.other(true, 5)
 				token := w.token(0)
 				if code := p.letGo(); code != c.want || p.seen.locked() > 0 {
-					w.Errorf("told %q, want %q; %d batches under a lock", code, c.want, p.seen.locked())
+					w.t.Errorf("told %q, want %q; %d batches under a lock", code, c.want, p.seen.locked())
 				}
 				if c.want == "" && w.token(0) != token {
-					w.Errorf("the token went from %d to %d", token, w.token(0))
+					w.t.Errorf("the token went from %d to %d", token, w.token(0))
 				}
 			})
 		})
@@ -115,7 +111,7 @@ func TestLocksEndBesideAStillWriter(t *testing.T) {
 				p := w.standStill(true, 3)
 				w.other(false, 5)
 				if code := p.letGo(); code != c.want || p.seen.fencedOut.Load() > 0 {
-					w.Errorf("told %q, want %q; fenced out %d times", code, c.want, p.seen.fencedOut.Load())
+					w.t.Errorf("told %q, want %q; fenced out %d times", code, c.want, p.seen.fencedOut.Load())
 				}
 			})
 		})
@@ -129,15 +125,10 @@ func TestAWriteWithoutALockHidesNoFence(t *testing.T) {
 	eachStill(t, 20, 1, 11, func(w *world) {
 		p := w.standStill(true, 3)
 		next := w.takeOver(0)
-		_, err := w.store.Deduct(w.Context(), stock.Batch{
-			SKU: sku, Layout: 1, Fence: next, Orders: []stock.Order{{OrderID: "next", Quantity: 1}},
-		})
-		if err != nil {
-			w.Fatal(err)
-		}
+		w.takeFrom(0, next, stock.Order{OrderID: "next", Quantity: 1})
 		w.other(false, 5)
 		if code := p.letGo(); code != "" || p.seen.fencedOut.Load() != 1 || p.seen.lockless.Load() != 1 || w.token(0) != next.Token {
-			w.Errorf("told %q; fenced out %d times, %d batches without a lock, token %d; want 1, 1 and %d",
+			w.t.Errorf("told %q; fenced out %d times, %d batches without a lock, token %d; want 1, 1 and %d",
 				code, p.seen.fencedOut.Load(), p.seen.lockless.Load(), w.token(0), next.Token)
 		}
 	})
@@ -157,16 +148,16 @@ func TestResegmentBesideAStillWriter(t *testing.T) {
 				}
 				s := w.start(nil)
 				m := stock.Movement{Kind: stock.Resegmented, SKU: sku, Ref: "a", Segments: 4, Reason: "test"}
-				if _, err := s.Move(w.Context(), m); err != nil {
-					w.Fatal(err)
+				if _, err := s.Move(w.t.Context(), m); err != nil {
+					w.t.Fatal(err)
 				}
 				if code := p.letGo(); code != "" {
-					w.Errorf("got code %q, want none", code)
+					w.t.Errorf("got code %q, want none", code)
 				}
-				d, err := s.Deduction(w.Context(), sku, "still", "")
-				status, again := s.SKU(w.Context(), sku)
+				d, err := s.Deduction(w.t.Context(), sku, "still", "")
+				status, again := s.SKU(w.t.Context(), sku)
 				if err != nil || again != nil || len(status.Segments) != 4 || len(d.Parts) != 1 {
-					w.Errorf("%+v, %v; %+v, %v", d, err, status, again)
+					w.t.Errorf("%+v, %v; %+v, %v", d, err, status, again)
 				}
 			})
 		})

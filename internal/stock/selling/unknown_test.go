@@ -2,9 +2,9 @@ package selling_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
@@ -31,35 +31,25 @@ func (s *lateLook) Views(ctx context.Context, skus ...string) (map[string]stock.
 // another process has created it is not answered from that read, even if it repeats an order that is under way.
 func TestASKUIsKnownToWhoComesAfterItsCreation(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	store := &lateLook{Store: w.store, seen: make(chan struct{}), tell: make(chan struct{})}
-	s, other := w.startOn(store, nil), w.start(nil)
-	before := make(chan error, 1)
-	a, b := stock.Order{OrderID: "a", Quantity: 1}, stock.Order{OrderID: "b", Quantity: 1}
-	go func() {
-		_, _, err := s.Deduct(t.Context(), sku, a)
-		before <- err
-	}()
-	<-store.seen
-	w.create(other, 2, 1)
-	after := make(chan []selling.Result, 1)
-	go func() {
-		results, err := s.DeductAll(t.Context(), "", []selling.SKUOrder{{SKU: sku, Order: a}, {SKU: sku, Order: b}})
-		if err != nil {
-			t.Error(err)
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		store := &lateLook{Store: w.store, seen: make(chan struct{}), tell: make(chan struct{})}
+		s, other := w.startOn(store, nil), w.start(nil)
+		before := w.asks(s, "a", 1)
+		<-store.seen
+		w.create(other, 2, 1)
+		after := make(chan []selling.Result, 1)
+		go func() {
+			after <- w.deductAll(s, []stock.Order{{OrderID: "a", Quantity: 1}, {OrderID: "b", Quantity: 1}})
+		}()
+		synctest.Wait() // a once more, and b
+		close(store.tell)
+		if code := <-before; code != stock.CodeUnknownSKU && code != "" {
+			t.Errorf("the one that came before was told %q", code)
 		}
-		after <- results
-	}()
-	for s.Waiting() < 2 { // a once more, and b
-		runtime.Gosched()
-	}
-	close(store.tell)
-	if err := <-before; stock.CodeOf(err) != stock.CodeUnknownSKU && err != nil {
-		t.Errorf("who came before was told %v", err)
-	}
-	for i, r := range <-after {
-		if r.Err != nil {
-			t.Errorf("order %d of who came after was told %v", i, r.Err)
+		for i, r := range <-after {
+			if r.Err != nil {
+				t.Errorf("order %d of the one that came after was told %v", i, r.Err)
+			}
 		}
-	}
+	})
 }

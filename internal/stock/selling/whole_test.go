@@ -38,23 +38,10 @@ func TestAnOrderIsToldAsOne(t *testing.T) {
 			return there.Lines, err
 		},
 	} {
-		for kind, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-			t.Run(kind+", "+name, func(t *testing.T) {
-				t.Parallel()
-				w := open(t)
-				w.clock = newClock()
-				other := w.start(nil)
-				o := stock.MultiOrder{OrderID: "o", ReserveFor: time.Minute}
-				for i := range 2 {
-					if _, _, err := other.CreateSKU(t.Context(), stock.NewSKU{SKU: shopSKU(i), Stock: 5, Segments: 2}); err != nil {
-						t.Fatal(err)
-					}
-					o.Lines = append(o.Lines, stock.Line{SKU: shopSKU(i), Quantity: 2})
-				}
-				if _, created, err := other.Order(t.Context(), o); err != nil || !created {
-					t.Fatal(created, err)
-				}
-				w.clock.advance(time.Minute)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, w *world) {
+				other, o := w.expiredOrder()
 				s := w.startOn(&betweenLines{Store: w.store, happens: func() {
 					if _, err := other.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o"}, true); err != nil {
 						t.Error(err)
@@ -68,8 +55,22 @@ func TestAnOrderIsToldAsOne(t *testing.T) {
 					t.Errorf("got %+v, %v, want all lines in one status", lines, err)
 				}
 			})
-		}
+		})
 	}
+}
+
+// expiredOrder returns a process, and an order of two SKUs whose reservation has expired.
+func (w *world) expiredOrder() (*selling.Service, stock.MultiOrder) {
+	w.t.Helper()
+	w.clock = newClock()
+	s := w.start(nil)
+	w.shop(s, 2, 5, 5)
+	o := stock.MultiOrder{OrderID: "o", ReserveFor: time.Minute, Lines: []stock.Line{{SKU: shopSKU(0), Quantity: 2}, {SKU: shopSKU(1), Quantity: 2}}}
+	if _, created, err := s.Order(w.t.Context(), o); err != nil || !created {
+		w.t.Fatal(created, err)
+	}
+	w.clock.advance(time.Minute)
+	return s, o
 }
 
 // beforeRetake is a store in which something happens just before units are taken again.
@@ -87,29 +88,18 @@ func (b *beforeRetake) Retake(ctx context.Context, deadline time.Time, retakes .
 // take its units again. Nobody is told that it holds any.
 func TestALateCommitOfWhatWasReturned(t *testing.T) {
 	t.Parallel()
-	w := embedded(t)
-	w.clock = newClock()
-	other := w.start(nil)
-	o := stock.MultiOrder{OrderID: "o", ReserveFor: time.Minute}
-	for i := range 2 {
-		if _, _, err := other.CreateSKU(t.Context(), stock.NewSKU{SKU: shopSKU(i), Stock: 5, Segments: 2}); err != nil {
-			t.Fatal(err)
-		}
-		o.Lines = append(o.Lines, stock.Line{SKU: shopSKU(i), Quantity: 2})
-	}
-	if _, created, err := other.Order(t.Context(), o); err != nil || !created {
-		t.Fatal(created, err)
-	}
-	w.clock.advance(time.Minute)
-	s := w.startOn(&beforeRetake{Store: w.store, happens: func() {
-		for _, verb := range []stock.Verb{stock.Commit, stock.Return} {
-			if _, err := other.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: verb}, true); err != nil {
-				t.Error(err)
+	virtually(t, embedded, func(t *testing.T, w *world) {
+		other, _ := w.expiredOrder()
+		s := w.startOn(&beforeRetake{Store: w.store, happens: func() {
+			for _, verb := range []stock.Verb{stock.Commit, stock.Return} {
+				if _, err := other.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: verb}, true); err != nil {
+					t.Error(err)
+				}
 			}
+		}}, nil)
+		there, err := s.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: stock.Commit}, true)
+		if stock.CodeOf(err) != stock.CodeOrderEnded {
+			t.Errorf("got %+v, %v, want code %s", there, err, stock.CodeOrderEnded)
 		}
-	}}, nil)
-	there, err := s.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: stock.Commit}, true)
-	if stock.CodeOf(err) != stock.CodeOrderEnded {
-		t.Errorf("got %+v, %v, want code %s", there, err, stock.CodeOrderEnded)
-	}
+	})
 }

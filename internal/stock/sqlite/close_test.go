@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
@@ -20,9 +21,7 @@ func TestAWriteAfterCloseIsRefused(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err = store.CreateSKU(ctx, stock.NewSKU{SKU: "a", Stock: 1, Segments: 1}, time.Now())
+	_, err = store.CreateSKU(busytest.Context(t), stock.NewSKU{SKU: "a", Stock: 1, Segments: 1}, time.Now())
 	if !errors.Is(err, stock.ErrUnwritten) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v at once", err, stock.ErrUnwritten)
 	}

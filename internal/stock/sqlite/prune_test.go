@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
@@ -13,6 +14,7 @@ import (
 
 // TestPruneBesideAWriter: during a long write of another process, nothing is pruned, and that is no error.
 func TestPruneBesideAWriter(t *testing.T) {
+	busytest.Slow(t)
 	t.Parallel()
 	file := stocktest.SQLiteFile(t)
 	store := openFile(t, file)

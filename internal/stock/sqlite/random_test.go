@@ -26,7 +26,7 @@ func TestAgreesWithModel(t *testing.T) {
 
 // game is one run of the test.
 type game struct {
-	*testing.T
+	t      *testing.T
 	random *rand.Rand
 	store  *sqlite.Store
 	at     time.Time
@@ -37,7 +37,7 @@ type game struct {
 
 func newGame(t *testing.T, store *sqlite.Store, name string, random *rand.Rand) *game {
 	t.Helper()
-	g := &game{T: t, random: random, store: store, name: name, placed: make(map[string]bool)}
+	g := &game{t: t, random: random, store: store, name: name, placed: make(map[string]bool)}
 	g.at = time.Date(2026, 5, 4, 3, 2, 1, 123_456_000, time.UTC)
 	for i := range g.models {
 		g.models[i] = g.create(fmt.Sprintf("%s-%d", g.name, i))
@@ -50,7 +50,7 @@ func (g *game) play(moves int) {
 		oneOf(g, g.deduct, g.deduct, g.merge, g.settle, g.settle, g.expire, g.order, g.restock, g.adjust, g.resegment)()
 		g.at = g.at.Add(time.Duration(g.between(0, 2)) * time.Second / 2) // also at the instant at which a reservation expires
 		for _, m := range g.models {
-			m.agrees(g.T, g.at)
+			m.agrees(g.t, g.at)
 		}
 	}
 }
@@ -60,11 +60,11 @@ func (g *game) create(sku string) *model {
 		store: g.store, sku: sku, layout: 1, rows: make(map[string]stock.Deduction),
 		limit: oneOf[int64](g, 0, 8), stock: int64(g.between(0, 40)),
 	}
-	_, err := g.store.CreateSKU(g.Context(), stock.NewSKU{
+	_, err := g.store.CreateSKU(g.t.Context(), stock.NewSKU{
 		SKU: sku, Stock: m.stock, Segments: g.between(1, 4), Terms: stock.Terms{PerBuyerLimit: m.limit},
 	}, g.at)
 	if err != nil {
-		g.Fatal(err)
+		g.t.Fatal(err)
 	}
 	return m
 }
@@ -102,14 +102,14 @@ func (g *game) orders() []stock.Order {
 
 func (g *game) deduct() {
 	m := g.model()
-	levels := m.look(g.T).Segments
+	levels := m.look(g.t).Segments
 	batch := stock.Batch{
 		SKU: m.sku, Layout: m.layout, Limit: m.limit, At: g.at, Orders: g.orders(),
 		Segment: g.between(0, len(levels)-1),
 	}
-	got, err := g.store.Deduct(g.Context(), batch)
+	got, err := g.store.Deduct(g.t.Context(), batch)
 	if err != nil {
-		g.Fatal(err)
+		g.t.Fatal(err)
 	}
 	want := stock.BatchResult{At: g.at}
 	want.Outcomes, want.Available = m.takeAll(batch.Orders, levels[batch.Segment], g.at)
@@ -119,22 +119,22 @@ func (g *game) deduct() {
 		}
 	}
 	got.Segments, got.NextExpiry = nil, time.Time{} // of a merge
-	equal(g.T, "batch", got, want)
+	equal(g.t, "batch", got, want)
 }
 
 func (g *game) merge() {
 	m := g.model()
 	merge := stock.Batch{SKU: m.sku, Layout: m.layout, Limit: m.limit, At: g.at, Orders: g.orders()}
-	got, err := g.store.Merge(g.Context(), merge)
+	got, err := g.store.Merge(g.t.Context(), merge)
 	if err != nil {
-		g.Fatal(err)
+		g.t.Fatal(err)
 	}
 	want := stock.BatchResult{Merged: got.Merged, Segments: got.Segments, At: g.at, Expired: m.sweep(g.at)}
 	var rest int64
 	want.Outcomes, rest = m.takeAll(merge.Orders, m.available(g.at), g.at)
 	want.Available, want.NextExpiry = rest, m.until()
-	equal(g.T, "merge", got, want)
-	equal(g.T, "left by a merge", sum(got.Segments), rest)
+	equal(g.t, "merge", got, want)
+	equal(g.t, "left by a merge", sum(got.Segments), rest)
 }
 
 func (g *game) settle() {
@@ -147,27 +147,27 @@ func (g *game) settle() {
 		}
 		s.Requests = append(s.Requests, request)
 	}
-	got, err := g.store.Settle(g.Context(), s)
+	got, err := g.store.Settle(g.t.Context(), s)
 	if err != nil {
-		g.Fatal(err)
+		g.t.Fatal(err)
 	}
 	for i, request := range s.Requests {
 		after, code := m.settle(request, g.at)
 		got[i].Deduction.Parts = nil
-		equal(g.T, "settled", got[i].Deduction, after)
+		equal(g.t, "settled", got[i].Deduction, after)
 		if (code == "") != (got[i].Err == nil) || stock.CodeOf(got[i].Err) != code {
-			g.Fatalf("settled %+v: got %v, want %q", request, got[i].Err, code)
+			g.t.Fatalf("settled %+v: got %v, want %q", request, got[i].Err, code)
 		}
 	}
 }
 
 func (g *game) expire() {
 	m := g.model()
-	got, err := g.store.Expire(g.Context(), m.sku, g.at)
+	got, err := g.store.Expire(g.t.Context(), m.sku, g.at)
 	if err != nil {
-		g.Fatal(err)
+		g.t.Fatal(err)
 	}
-	equal(g.T, "expired", got, m.sweep(g.at))
+	equal(g.t, "expired", got, m.sweep(g.at))
 }
 
 // order places a line on each SKU, and sometimes an order that was placed before.
@@ -176,27 +176,27 @@ func (g *game) order() {
 	if g.placed[p.Order.OrderID] {
 		p.Order.Lines[0].Quantity = 10 // a different quantity from before
 	}
-	got, created, err := g.store.Order(g.Context(), p)
+	got, created, err := g.store.Order(g.t.Context(), p)
 	if errors.Is(err, stock.ErrSpread) {
 		for i := range p.Lines {
 			p.Lines[i].Segment = stock.AllSegments
 		}
-		got, created, err = g.store.Order(g.Context(), p)
+		got, created, err = g.store.Order(g.t.Context(), p)
 	}
 	want, code := g.place(p)
 	if stock.CodeOf(err) != code || created != (code == "") {
-		g.Fatalf("order: got %v, %v, want %q", created, err, code)
+		g.t.Fatalf("order: got %v, %v, want %q", created, err, code)
 	}
 	if code == "" {
 		g.placed[p.Order.OrderID] = true
-		equal(g.T, "lines", got, want)
-		if got, created, err = g.store.Order(g.Context(), p); err != nil || created {
-			g.Fatalf("order again: %v, %v", created, err)
+		equal(g.t, "lines", got, want)
+		if got, created, err = g.store.Order(g.t.Context(), p); err != nil || created {
+			g.t.Fatalf("order again: %v, %v", created, err)
 		}
-		equal(g.T, "lines again", got, want)
+		equal(g.t, "lines again", got, want)
 		p.Order.Lines[0].Quantity++
-		_, _, err = g.store.Order(g.Context(), p)
-		equal(g.T, "changed order", stock.CodeOf(err), stock.CodeOrderIDReused)
+		_, _, err = g.store.Order(g.t.Context(), p)
+		equal(g.t, "changed order", stock.CodeOf(err), stock.CodeOrderIDReused)
 	}
 }
 
@@ -205,7 +205,7 @@ func (g *game) placement() stock.Placement {
 	p := stock.Placement{At: g.at, Order: stock.MultiOrder{OrderID: o.OrderID, BuyerID: o.BuyerID, ReserveFor: o.ReserveFor}}
 	for _, m := range g.models {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: m.sku, Quantity: int64(g.between(1, 5))})
-		segments := len(m.look(g.T).Segments)
+		segments := len(m.look(g.t).Segments)
 		p.Lines = append(p.Lines, stock.Batch{
 			Layout: m.layout, Limit: m.limit, Segment: g.between(-1, segments-1),
 		})
@@ -264,8 +264,8 @@ func (g *game) restock() {
 	move := g.movement(m)
 	move.Kind, move.Quantity = stock.Restocked, int64(g.between(1, 9))
 	for _, want := range []bool{true, false} {
-		if created, err := g.store.Move(g.Context(), move); err != nil || created != want {
-			g.Fatalf("restock: %v, %v", created, err)
+		if created, err := g.store.Move(g.t.Context(), move); err != nil || created != want {
+			g.t.Fatalf("restock: %v, %v", created, err)
 		}
 	}
 	m.stock += move.Quantity
@@ -275,16 +275,16 @@ func (g *game) adjust() {
 	m := g.model()
 	move := g.movement(m)
 	move.Kind, move.Quantity = stock.Adjusted, oneOf[int64](g, -20, -5, -2, -1, 1, 3)
-	created, err := g.store.Move(g.Context(), move)
+	created, err := g.store.Move(g.t.Context(), move)
 	if available := m.available(g.at); available+move.Quantity < 0 {
 		var refused *stock.Error
 		if !errors.As(err, &refused) || refused.Code != stock.CodeInsufficientStock || refused.Available != available {
-			g.Fatalf("adjust by %d with %d: %v", move.Quantity, available, err)
+			g.t.Fatalf("adjust by %d with %d: %v", move.Quantity, available, err)
 		}
 		return
 	}
 	if err != nil || !created {
-		g.Fatalf("adjust: %v, %v", created, err)
+		g.t.Fatalf("adjust: %v, %v", created, err)
 	}
 	if move.Quantity < 0 {
 		m.sweep(g.at)
@@ -298,14 +298,14 @@ func (g *game) resegment() {
 	move := g.movement(m)
 	move.Kind, move.Segments = stock.Resegmented, g.between(1, 5)
 	for _, want := range []bool{true, false} {
-		if created, err := g.store.Move(g.Context(), move); err != nil || created != want {
-			g.Fatalf("resegment: %v, %v", created, err)
+		if created, err := g.store.Move(g.t.Context(), move); err != nil || created != want {
+			g.t.Fatalf("resegment: %v, %v", created, err)
 		}
 	}
 	m.layout++
 	m.sweep(g.at)
-	equal(g.T, "segments", len(m.look(g.T).Segments), move.Segments)
-	if _, err := g.store.Deduct(g.Context(), stale); !errors.Is(err, stock.ErrLayout) {
-		g.Fatalf("a batch for the layout before: %v", err)
+	equal(g.t, "segments", len(m.look(g.t).Segments), move.Segments)
+	if _, err := g.store.Deduct(g.t.Context(), stale); !errors.Is(err, stock.ErrLayout) {
+		g.t.Fatalf("a batch for the layout before: %v", err)
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // TestStore writes alone, and in shared transactions as soon as it can be. The way of production is one of the two unless writes meet.
 func TestStore(t *testing.T) {
@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 	}
 	ways := map[string]way{
 		"alone":      {sqlite.ShareNothing, stocktest.Cases()},
-		"sharing":    {sqlite.ShareWaiting, stocktest.RacingCases()},
+		"sharing":    {sqlite.ShareWaiting, slices.Concat(stocktest.RacingCases(), stocktest.LateCases())},
 		"all shared": {sqlite.ShareAll, stocktest.Cases()},
 	}
 	if testing.Short() {
@@ -44,7 +44,7 @@ func conform(t *testing.T, sharing sqlite.Sharing, cases []stocktest.Case) {
 		file := stocktest.SQLiteFile(t)
 		store := openFile(t, file)
 		store.Share(sharing)
-		beside, err := sql.Open("sqlite", file+"?_pragma=foreign_keys(ON)&_pragma=busy_timeout(5000)")
+		beside, err := sql.Open("sqlite", file+"?_pragma=foreign_keys(ON)&_pragma=busy_timeout(120000)")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,20 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
-// held is for how long other writers keep a case's writes waiting beyond the instant that matters.
+// held is for how long other writers keep a case's writes waiting beyond the instant that matters. The cases need this real time to
+// pass: the clock is that of the database.
 const held = 60 * time.Millisecond
 
 // whileHeld begins a write while somebody else has all rows of the database, lets some time pass, and returns what the write
 // returned.
 func whileHeld(k *kit, pass time.Duration, write func(context.Context) error) error {
-	k.Helper()
+	k.t.Helper()
 	release := k.hold()
 	done := make(chan error, 1)
-	go func() { done <- write(k.Context()) }()
-	<-time.After(pass)
+	go func() { done <- write(k.t.Context()) }()
+	time.Sleep(pass)
 	release()
 	err := <-done
 	k.hold()() // what was left behind and waited for the rows has had them by now
@@ -28,7 +30,7 @@ func whileHeld(k *kit, pass time.Duration, write func(context.Context) error) er
 
 // takesWhileHeld takes an order one way while somebody else has all rows, by the store's clock.
 func (k *kit) takesWhileHeld(w way, pass time.Duration, b stock.Batch) (got stock.Outcome, err error) {
-	k.Helper()
+	k.t.Helper()
 	b.At = time.Time{}
 	err = whileHeld(k, pass, func(ctx context.Context) (err error) {
 		got, err = w.take(k, ctx, b)
@@ -39,7 +41,7 @@ func (k *kit) takesWhileHeld(w way, pass time.Duration, b stock.Batch) (got stoc
 
 // settlesWhileHeld settles one request while somebody else has all rows.
 func (k *kit) settlesWhileHeld(pass time.Duration, s stock.Settlement, request stock.SettleRequest) (got stock.Settled, err error) {
-	k.Helper()
+	k.t.Helper()
 	s.SKU, s.Requests = sku, []stock.SettleRequest{request}
 	err = whileHeld(k, pass, func(ctx context.Context) error {
 		results, err := k.store.Settle(ctx, s)
@@ -63,14 +65,14 @@ func testLate(_ *testing.T, k *kit) {
 		b.Deadline = time.Now().Add(held)
 		_, err := k.takesWhileHeld(way, 2*held, b)
 		if late := errors.Is(err, stock.ErrLate) || way.placed && err != nil; !late {
-			k.Fatalf("%s: got %v, want ErrLate", way.name, err)
+			k.t.Fatalf("%s: got %v, want ErrLate", way.name, err)
 		}
 		k.untouched(way.name)
 	}
 	for _, request := range []stock.SettleRequest{commit("r"), cancel("c"), extend("r", "late", 2*time.Hour), returns("more", "late", 1)} {
 		_, err := k.settlesWhileHeld(2*held, stock.Settlement{At: at, Deadline: time.Now().Add(held)}, request)
 		if !errors.Is(err, stock.ErrLate) {
-			k.Fatalf("%+v: got %v, want ErrLate", request, err)
+			k.t.Fatalf("%+v: got %v, want ErrLate", request, err)
 		}
 		k.untouched(request)
 	}
@@ -91,11 +93,11 @@ func testLate(_ *testing.T, k *kit) {
 		},
 	} {
 		// The deadline is that of the context, with which the caller gives up as well. It is over before the rows are free.
-		ctx, cancel := context.WithTimeout(k.Context(), held)
+		ctx, cancel := context.WithTimeout(k.t.Context(), held)
 		err := whileHeld(k, 2*held, func(context.Context) error { return write(ctx) })
 		cancel()
 		if err == nil {
-			k.Fatalf("%s: got nil, want an error", name)
+			k.t.Fatalf("%s: got nil, want an error", name)
 		}
 		k.untouched(name)
 	}
@@ -103,8 +105,8 @@ func testLate(_ *testing.T, k *kit) {
 
 // untouched checks that nothing has changed since testLate began.
 func (k *kit) untouched(after any) {
-	k.Helper()
-	k.Logf("after %v", after)
+	k.t.Helper()
+	k.t.Logf("after %v", after)
 	k.segments(4, 5, 6)
 	k.absent("late")
 	k.isProfile(stock.Profile{Terms: stock.Terms{PerBuyerLimit: k.limit}})
@@ -118,11 +120,11 @@ func testDecidesAfterWaiting(_ *testing.T, k *kit) {
 	k.createKnown(90, 3)
 	const reserve = time.Minute
 	decides := func(name string, decide func() (stock.Deduction, error)) {
-		k.Helper()
+		k.t.Helper()
 		asked := k.store.Now()
 		d, err := decide()
 		if over := d.ExpiresAt.Sub(asked); err != nil || over < reserve+held*9/10 || d.ReserveFor != reserve {
-			k.Fatalf("%s: reserved for %s from the instant it was asked, and %s, %v; want %s from when it had the rows",
+			k.t.Fatalf("%s: reserved for %s from the instant it was asked, and %s, %v; want %s from when it had the rows",
 				name, over, d.ReserveFor, err, reserve)
 		}
 		k.ends(d.OrderID, d.ExpiresAt, reserve)
@@ -132,7 +134,7 @@ func testDecidesAfterWaiting(_ *testing.T, k *kit) {
 			o := by("b", way.name, 1)
 			o.ReserveFor = reserve
 			batch := k.batch(0, stock.Fence{}, o)
-			batch.Deadline = time.Now().Add(time.Minute)
+			batch.Deadline = time.Now().Add(busytest.Patience)
 			got, err := k.takesWhileHeld(way, held, batch)
 			return got.Deduction, err
 		})
@@ -150,7 +152,7 @@ func testSaleEndsWhileWaiting(_ *testing.T, k *kit) {
 		b := k.batch(0, stock.Fence{}, by("b", "late", 1))
 		b.SaleWindow.EndsAt = k.store.Now().Add(held)
 		if got, err := k.takesWhileHeld(way, 2*held, b); err != nil || got.Kind != stock.Closed {
-			k.Errorf("%s: got %+v, %v, want closed", way.name, got, err)
+			k.t.Errorf("%s: got %+v, %v, want closed", way.name, got, err)
 		}
 		k.absent("late")
 	}
@@ -167,7 +169,7 @@ func testExpiresWhileWaiting(_ *testing.T, k *kit) {
 		k.takes(ways()[0], batch, stock.Accepted)
 		got, err := k.settlesWhileHeld(2*held, stock.Settlement{}, request)
 		if err != nil {
-			k.Fatal(err)
+			k.t.Fatal(err)
 		}
 		k.code(got.Err, stock.CodeNotReserved)
 		k.equal(name, k.state(name), stock.StatusExpired)

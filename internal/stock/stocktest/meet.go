@@ -121,7 +121,7 @@ func (m Meeting) Explains(requests []stock.SettleRequest, answers []string, ends
 // testRequestsMeet: commits, cancels, returns, all of them also of parts, extensions, retakes and a sweep of one deduction meet. Their
 // answers are those of some order of them, and each unit is where that order leaves it.
 func testRequestsMeet(t *testing.T, k *kit) {
-	const rounds, units, meeting = 120, 5, 6
+	const rounds, units, meeting = 60, 5, 6
 	r := seeded(t)
 	k.create(2*units, 3)
 	over := at.Add(time.Minute)

@@ -29,9 +29,9 @@ func reterm(ref string, change stock.TermsChange) stock.Movement {
 
 // moves makes a movement, and checks whether it is new.
 func (k *kit) moves(m stock.Movement, isNew bool) {
-	k.Helper()
-	if created, err := k.store.Move(k.Context(), m); err != nil || created != isNew {
-		k.Fatalf("%+v: created %v, %v, want %v", m, created, err, isNew)
+	k.t.Helper()
+	if created, err := k.store.Move(k.t.Context(), m); err != nil || created != isNew {
+		k.t.Fatalf("%+v: created %v, %v, want %v", m, created, err, isNew)
 	}
 	if isNew && m.NewLayout() {
 		k.layout++
@@ -40,15 +40,15 @@ func (k *kit) moves(m stock.Movement, isNew bool) {
 
 // moved makes a movement that is new.
 func (k *kit) moved(m stock.Movement) {
-	k.Helper()
+	k.t.Helper()
 	k.moves(m, true)
 }
 
 // refusesMove checks that a movement is refused.
 func (k *kit) refusesMove(want stock.Code, all ...stock.Movement) {
-	k.Helper()
+	k.t.Helper()
 	for _, m := range all {
-		_, err := k.store.Move(k.Context(), m)
+		_, err := k.store.Move(k.t.Context(), m)
 		k.code(err, want)
 	}
 }
@@ -270,7 +270,7 @@ func testTerms(_ *testing.T, k *kit) {
 	k.segments(3, 3, 2)
 	k.refusesLayout(k.layout-1, 0) // who knows the terms of before
 	if after, _, _ := k.soldOut(0); slices.Min(after) <= slices.Max(before) {
-		k.Errorf("versions: %v, then %v", before, after)
+		k.t.Errorf("versions: %v, then %v", before, after)
 	}
 	want.SaleEndsAt, want.PerBuyerLimit, want.MaxQuantity = time.Time{}, 0, 5
 	k.moved(reterm("some", stock.TermsChange{
@@ -285,10 +285,10 @@ func testTerms(_ *testing.T, k *kit) {
 
 // isProfile holds every reader to what a SKU is called and its terms.
 func (k *kit) isProfile(want stock.Profile) {
-	k.Helper()
+	k.t.Helper()
 	status, view := k.status(sku, at), k.view(sku)
 	if got := (stock.Profile{Name: status.Name, Terms: status.Terms}); got != want || view.Terms != want.Terms {
-		k.Fatalf("got %+v and %+v, want %+v", got, view.Terms, want)
+		k.t.Fatalf("got %+v and %+v, want %+v", got, view.Terms, want)
 	}
 	k.equal("layouts", []int64{status.Layout, view.Layout}, []int64{k.layout, k.layout})
 }

@@ -17,24 +17,24 @@ func placing(id string, lines []stock.Line, placed []stock.Batch) stock.Placemen
 
 // places places an order that is new.
 func (k *kit) places(p stock.Placement) []stock.Deduction {
-	k.Helper()
-	lines, created, err := k.store.Order(k.Context(), p)
+	k.t.Helper()
+	lines, created, err := k.store.Order(k.t.Context(), p)
 	if err != nil || !created {
-		k.Fatalf("order %s: created %v, %v", p.Order.OrderID, created, err)
+		k.t.Fatalf("order %s: created %v, %v", p.Order.OrderID, created, err)
 	}
 	return lines
 }
 
 // refusesOrder checks that an order is refused, or, without a code, that the very order was there.
 func (k *kit) refusesOrder(p stock.Placement, want stock.Code) {
-	k.Helper()
-	_, created, err := k.store.Order(k.Context(), p)
+	k.t.Helper()
+	_, created, err := k.store.Order(k.t.Context(), p)
 	k.equal("refused order", []any{created, stock.CodeOf(err)}, []any{false, want})
 }
 
 // threeSKUs makes a with 10 units in 2 segments, b with 10 in 2, and c with 6 in 3 and 2 for each buyer.
 func (k *kit) threeSKUs() {
-	k.Helper()
+	k.t.Helper()
 	k.makes(stock.NewSKU{SKU: "a", Stock: 10, Segments: 2})
 	k.makes(stock.NewSKU{SKU: "b", Stock: 10, Segments: 2})
 	k.makes(stock.NewSKU{SKU: "c", Stock: 6, Segments: 3, Terms: stock.Terms{PerBuyerLimit: 2}})
@@ -42,7 +42,7 @@ func (k *kit) threeSKUs() {
 
 // left checks what the three SKUs have available.
 func (k *kit) left(a, b, c int64) {
-	k.Helper()
+	k.t.Helper()
 	k.equal("left of a, b, c", []int64{k.available("a"), k.available("b"), k.available("c")}, []int64{a, b, c})
 }
 
@@ -209,14 +209,14 @@ func testOrderAtAStaleLimit(t *testing.T, k *kit) {
 
 // settlesOrder settles an order, without a look at it if the store does so, and checks what became of its lines, or why not of each.
 func (k *kit) settlesOrder(when time.Time, request stock.SettleRequest, want string) {
-	k.Helper()
+	k.t.Helper()
 	o := stock.OrderSettlement{Request: request, Keys: []string{request.OrderID}, At: when}
-	results, err := k.store.SettleOrder(k.Context(), o)
+	results, err := k.store.SettleOrder(k.t.Context(), o)
 	if o.SKUs = []string{"a", "b", "c"}; results == nil && err == nil {
-		results, err = k.store.SettleOrder(k.Context(), o)
+		results, err = k.store.SettleOrder(k.t.Context(), o)
 	}
 	if err != nil {
-		k.Fatal(err)
+		k.t.Fatal(err)
 	}
 	words := stock.Column(results, func(r stock.Settled) string { return fmt.Sprint(r.Deduction.Status, " ", r.Deduction.Quantity) })
 	if err := o.Refusal(results); err != nil {
@@ -258,7 +258,7 @@ func testSettleOrder(_ *testing.T, k *kit) {
 		k.code(k.settleOf("a", late, alone)[0].Err, stock.CodePartOfOrder)
 	}
 	if got := k.settleOf("a", late, returns("o", "", 0))[0]; got.Err != nil { // a line may be returned alone
-		k.Fatal(got.Err)
+		k.t.Fatal(got.Err)
 	}
 	k.settlesOrder(late, commit("o"), "returned 2, committed 7, committed 1")
 	for range 2 {
@@ -292,14 +292,14 @@ func testOrderExpires(t *testing.T, k *kit) {
 
 // retakesOrder takes the units of an order again, or is refused.
 func (k *kit) retakesOrder(when time.Time, id string, refused stock.Code) {
-	k.Helper()
+	k.t.Helper()
 	request := commit(id)
 	request.InOrder = true
 	var retakes []stock.Retake
 	for n, sku := range []string{"a", "b", "c"} {
 		retakes = append(retakes, stock.Retake{SKU: sku, Layout: firstLayout, Limit: []int64{0, 0, 2}[n], At: when, Request: request})
 	}
-	_, err := k.store.Retake(k.Context(), time.Time{}, retakes...)
+	_, err := k.store.Retake(k.t.Context(), time.Time{}, retakes...)
 	k.equal("retake of "+id, stock.CodeOf(err), refused)
 }
 

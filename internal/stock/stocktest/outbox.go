@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -42,7 +43,7 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			k := &outboxKit{kit: &kit{T: t, store: b.Store, exec: b.Exec, layout: firstLayout}, outbox: b.Outbox}
+			k := &outboxKit{kit: &kit{t: t, store: b.Store, exec: b.Exec, layout: firstLayout}, outbox: b.Outbox}
 			k.create(1_000_000, 4)
 			c.run(k)
 		})
@@ -56,21 +57,21 @@ type outboxKit struct {
 
 // turn turns the outbox on or off.
 func (k *outboxKit) turn(on bool) {
-	k.Helper()
+	k.t.Helper()
 	turn := k.outbox.Off
 	if on {
 		turn = k.outbox.On
 	}
-	if err := turn(k.Context()); err != nil {
-		k.Fatal(err)
+	if err := turn(k.t.Context()); err != nil {
+		k.t.Fatal(err)
 	}
 }
 
 // sell sells one unit for each order id, from one segment.
 func (k *outboxKit) sell(segment int, ids ...string) {
-	k.Helper()
-	if err := k.trySell(k.Context(), segment, ids...); err != nil {
-		k.Fatal(err)
+	k.t.Helper()
+	if err := k.trySell(k.t.Context(), segment, ids...); err != nil {
+		k.t.Fatal(err)
 	}
 }
 
@@ -80,46 +81,41 @@ func (k *outboxKit) trySell(ctx context.Context, segment int, ids ...string) err
 	return err
 }
 
-// patience is how long a change may take to be told: on a server with other databases, their transactions hold it back.
-const patience = time.Minute
-
 // read reads what is behind a cursor, in pages of a size, until it has as many changes.
 func (k *outboxKit) read(after string, page, atLeast int) (all []stock.Change) {
-	k.Helper()
+	k.t.Helper()
 	return k.readUntil(after, page, func(all []stock.Change) bool { return len(all) >= atLeast })
 }
 
-// readUntil reads what is behind a cursor, in pages of a size, until nothing more is there and that is enough.
+// readUntil reads what is behind a cursor, in pages of a size, until nothing more is there and that is enough. On a server with other
+// databases, their transactions hold changes back.
 func (k *outboxKit) readUntil(after string, page int, enough func([]stock.Change) bool) (all []stock.Change) {
-	k.Helper()
-	for end := time.Now().Add(patience); ; {
-		changes := k.page(after, page)
-		if len(changes) > 0 {
+	k.t.Helper()
+	busytest.Soon(k.t, "all changes are told", func() bool {
+		for {
+			changes := k.page(after, page)
+			if len(changes) == 0 {
+				return enough(all)
+			}
 			all, after = append(all, changes...), changes[len(changes)-1].Cursor
-			continue
 		}
-		if enough(all) {
-			return all
-		}
-		if time.Now().After(end) {
-			k.Fatalf("behind %q: got %d changes, and more are to come", after, len(all))
-		}
-	}
+	})
+	return all
 }
 
 // page reads some changes.
 func (k *outboxKit) page(after string, page int) []stock.Change {
-	k.Helper()
-	changes, err := k.outbox.Read(k.Context(), after, page)
+	k.t.Helper()
+	changes, err := k.outbox.Read(k.t.Context(), after, page)
 	if err != nil {
-		k.Fatal(err)
+		k.t.Fatal(err)
 	}
 	return changes
 }
 
 // told reads what is behind the beginning, until it has as many changes, and puts it in words, by order id.
 func (k *outboxKit) told(atLeast int) map[string]string {
-	k.Helper()
+	k.t.Helper()
 	told := make(map[string]string)
 	for _, c := range k.read("", 3, atLeast) {
 		off := ""
@@ -133,7 +129,7 @@ func (k *outboxKit) told(atLeast int) map[string]string {
 
 // wantIDs checks which changes there are behind a cursor.
 func (k *outboxKit) wantIDs(after string, want ...string) {
-	k.Helper()
+	k.t.Helper()
 	got := stock.Column(k.read(after, 2, len(want)), func(c stock.Change) string { return c.OrderID })
 	k.equal(fmt.Sprintf("behind %q", after), got, want)
 }
@@ -141,7 +137,7 @@ func (k *outboxKit) wantIDs(after string, want ...string) {
 // testOutboxHasEveryText: each text that a deduction keeps of its order is in every change, in a field of the same name.
 func testOutboxHasEveryText(k *outboxKit) {
 	k.turn(true)
-	o := filledOrder(k.T, "o")
+	o := filledOrder(k.t, "o")
 	k.deduct(0, stock.Fence{}, o)
 	k.must(`UPDATE deductions SET status = 'cancelled'`)
 	order := reflect.ValueOf(&o).Elem()
@@ -153,7 +149,7 @@ func testOutboxHasEveryText(k *outboxKit) {
 				}
 				name := order.Type().Field(i).Name
 				if field := reflect.ValueOf(change).FieldByName(name); !field.IsValid() || field.String() != text.Get(o) {
-					k.Errorf("field %s of the change to %s: got %v, want %q", name, change.Status, field, text.Get(o))
+					k.t.Errorf("field %s of the change to %s: got %v, want %q", name, change.Status, field, text.Get(o))
 				}
 			}
 		}
@@ -178,7 +174,7 @@ func testOutboxTells(k *outboxKit) {
 	}
 	got := k.read("", 100, len(want))
 	if len(got) != len(want) {
-		k.Fatalf("got %+v", got)
+		k.t.Fatalf("got %+v", got)
 	}
 	// The orders of one transaction may be noted in any order.
 	if got[0].OrderID == "b" {
@@ -187,15 +183,15 @@ func testOutboxTells(k *outboxKit) {
 	versions := map[string]int64{}
 	for i, c := range got {
 		if c.Version <= versions[c.OrderID] {
-			k.Errorf("%+v came after version %d", c, versions[c.OrderID])
+			k.t.Errorf("%+v came after version %d", c, versions[c.OrderID])
 		}
 		versions[c.OrderID], c.Version = c.Version, 0
 		if c.At.Before(begun) || c.At.After(time.Now().Add(time.Minute)) || c.Cursor == "" || c.SKU != sku {
-			k.Errorf("%+v", c)
+			k.t.Errorf("%+v", c)
 		}
 		c.At, c.Cursor, c.SKU = time.Time{}, "", ""
 		if c != want[i] {
-			k.Errorf("got %+v, want %+v", c, want[i])
+			k.t.Errorf("got %+v, want %+v", c, want[i])
 		}
 	}
 }
@@ -247,7 +243,7 @@ func testOutboxWhileSelling(k *outboxKit) {
 	for seller := range 3 {
 		selling.Go(func() error {
 			for n := 0; !over.Load(); n++ {
-				if err := k.trySell(k.Context(), seller, fmt.Sprintf("meanwhile %d-%d", seller, n)); err != nil {
+				if err := k.trySell(k.t.Context(), seller, fmt.Sprintf("meanwhile %d-%d", seller, n)); err != nil {
 					return err
 				}
 			}
@@ -256,7 +252,7 @@ func testOutboxWhileSelling(k *outboxKit) {
 	}
 	end := func() {
 		if over.Store(true); selling.Wait() != nil {
-			k.Error(selling.Wait())
+			k.t.Error(selling.Wait())
 		}
 	}
 	defer end()
@@ -281,7 +277,7 @@ func testOutboxWhileSelling(k *outboxKit) {
 	})
 	for id, n := range times {
 		if n > 1 || strings.HasPrefix(id, "false") {
-			k.Errorf("order %s is told %d times", id, n)
+			k.t.Errorf("order %s is told %d times", id, n)
 		}
 	}
 }
@@ -293,9 +289,9 @@ func testOutboxTrim(k *outboxKit) {
 	}
 	second := k.read("", 100, 3)[1].Cursor
 	trim := func(before string, want int64) {
-		k.Helper()
-		if n, err := k.outbox.Trim(k.Context(), before); err != nil || n != want {
-			k.Errorf("%d were trimmed, want %d: %v", n, want, err)
+		k.t.Helper()
+		if n, err := k.outbox.Trim(k.t.Context(), before); err != nil || n != want {
+			k.t.Errorf("%d were trimmed, want %d: %v", n, want, err)
 		}
 	}
 	trim(second, 2)
@@ -319,7 +315,7 @@ func testOutboxTrim(k *outboxKit) {
 // testOutboxRace reads while many sell, in pages of any size.
 func testOutboxRace(k *outboxKit) {
 	k.turn(true)
-	random := seeded(k.T)
+	random := seeded(k.t)
 	const sellers = 8
 	each := 20
 	if testing.Short() {
@@ -340,24 +336,23 @@ func testOutboxRace(k *outboxKit) {
 	read := func() {
 		for _, c := range k.page(after, 1+random.IntN(50)) {
 			if noted[c.OrderID] {
-				k.Fatalf("%s was told twice", c.OrderID)
+				k.t.Fatalf("%s was told twice", c.OrderID)
 			}
 			noted[c.OrderID], after = true, c.Cursor
 		}
 	}
 	k.beside(read, calls...)
-	for end := time.Now().Add(patience); len(noted) < sellers*each*2; read() {
-		if time.Now().After(end) {
-			k.Fatalf("%d were told, want %d", len(noted), sellers*each*2)
-		}
-	}
+	busytest.Soon(k.t, "everything that was sold is told", func() bool {
+		read()
+		return len(noted) >= sellers*each*2
+	})
 	k.wantIDs(after)
 }
 
 func testOutboxCursors(k *outboxKit) {
 	for _, cursor := range []string{"x", "-1", "1.x", "x.1", "1.-1", " 1", "99999999999999999999", "99999999999999999999.1"} {
-		_, read := k.outbox.Read(k.Context(), cursor, 1)
-		_, trim := k.outbox.Trim(k.Context(), cursor)
+		_, read := k.outbox.Read(k.t.Context(), cursor, 1)
+		_, trim := k.outbox.Trim(k.t.Context(), cursor)
 		k.equal(fmt.Sprintf("read and trim at %q", cursor), []error{read, trim}, []error{stock.BadCursor(cursor), stock.BadCursor(cursor)})
 	}
 }
@@ -365,7 +360,7 @@ func testOutboxCursors(k *outboxKit) {
 // testOutboxMissing: it is not turned on where it would break sales.
 func testOutboxMissing(k *outboxKit) {
 	k.must(`DROP TABLE outbox`)
-	if err := k.outbox.On(k.Context()); err == nil {
-		k.Error("an outbox that is not there is on")
+	if err := k.outbox.On(k.t.Context()); err == nil {
+		k.t.Error("an outbox that is not there is on")
 	}
 }

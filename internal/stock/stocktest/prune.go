@@ -18,14 +18,14 @@ type damage struct {
 
 // sees checks that the audit sees every damage, and nothing once it is repaired.
 func (k *kit) sees(all ...damage) {
-	k.Helper()
+	k.t.Helper()
 	k.audit()
 	k.damaged = true
 	for _, d := range all {
 		k.must(d.statement)
-		audit, err := k.store.Audit(k.Context(), sku)
+		audit, err := k.store.Audit(k.t.Context(), sku)
 		if err != nil || audit.OK() || audit.SKUs[0].Difference() != d.difference {
-			k.Errorf("after %s: audit %+v, %v", d.statement, audit, err)
+			k.t.Errorf("after %s: audit %+v, %v", d.statement, audit, err)
 		}
 		k.must(d.repair)
 		k.audited("")
@@ -33,9 +33,9 @@ func (k *kit) sees(all ...damage) {
 }
 
 func (k *kit) must(statement string) {
-	k.Helper()
-	if err := k.exec(k.Context(), statement); err != nil {
-		k.Fatalf("%s: %v", statement, err)
+	k.t.Helper()
+	if err := k.exec(k.t.Context(), statement); err != nil {
+		k.t.Fatalf("%s: %v", statement, err)
 	}
 }
 
@@ -88,13 +88,13 @@ func testAuditOfOne(t *testing.T, k *kit) {
 // prunes folds those of the order ids that may go, and checks how many that are and what they hold. The audit finds the same
 // before, after a dry run and afterwards.
 func (k *kit) prunes(sku string, before time.Time, deductions, units int64, ids ...string) {
-	k.Helper()
+	k.t.Helper()
 	balance := k.audited("")
 	prune := func(dry bool, want stock.Pruned) {
-		k.Helper()
-		got, err := k.store.Prune(k.Context(), stock.Pruning{SKU: sku, OrderIDs: ids, Before: before, DryRun: dry})
+		k.t.Helper()
+		got, err := k.store.Prune(k.t.Context(), stock.Pruning{SKU: sku, OrderIDs: ids, Before: before, DryRun: dry})
 		if err != nil {
-			k.Fatal(err)
+			k.t.Fatal(err)
 		}
 		k.equal(fmt.Sprintf("pruned of %s, dry run %v", sku, dry), got, want)
 		k.equal("audit", k.audited(""), balance)

@@ -18,20 +18,20 @@ import (
 
 // together runs all of them at once, and waits.
 func (k *kit) together(all ...func(context.Context) error) {
-	k.Helper()
-	group, ctx := errgroup.WithContext(k.Context())
+	k.t.Helper()
+	group, ctx := errgroup.WithContext(k.t.Context())
 	for _, f := range all {
 		group.Go(func() error { return f(ctx) })
 	}
 	if err := group.Wait(); err != nil {
-		k.Fatal(err)
+		k.t.Fatal(err)
 	}
 }
 
 // beside looks again and again while all of them run, and once more when they are over.
 func (k *kit) beside(look func(), all ...func(context.Context) error) {
-	k.Helper()
-	group, ctx := errgroup.WithContext(k.Context())
+	k.t.Helper()
+	group, ctx := errgroup.WithContext(k.t.Context())
 	for _, f := range all {
 		group.Go(func() error { return f(ctx) })
 	}
@@ -41,7 +41,7 @@ func (k *kit) beside(look func(), all ...func(context.Context) error) {
 		select {
 		case err := <-over:
 			if err != nil {
-				k.Fatal(err)
+				k.t.Fatal(err)
 			}
 			look()
 			return
@@ -165,9 +165,11 @@ func testArchiveRace(_ *testing.T, k *kit) {
 	k.createKnown(90, 3)
 	var sold atomic.Int64
 	var archived atomic.Bool
+	many := make(chan struct{}) // closed when many orders are sold
 	calls := []func(context.Context) error{func(ctx context.Context) error {
-		for sold.Load() < 5*callers && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
+		select {
+		case <-many:
+		case <-ctx.Done():
 		}
 		_, err := k.store.Archive(ctx, sku, at)
 		archived.Store(true)
@@ -190,7 +192,9 @@ func testArchiveRace(_ *testing.T, k *kit) {
 				case got.Kind == stock.Accepted && after:
 					return fmt.Errorf("%d-%d was sold when the SKU was archived", caller, n)
 				case got.Kind == stock.Accepted:
-					sold.Add(1)
+					if sold.Add(1) == 5*callers {
+						close(many)
+					}
 				case after:
 					late++
 				}

@@ -3,22 +3,22 @@ package stocktest
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
 // soldOut reads with a limit, and returns the ids ascending.
 func (k *kit) soldOut(limit int) (versions []int64, soldOut bool, ids []string) {
-	k.Helper()
-	found, err := k.store.SoldOut(k.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
+	k.t.Helper()
+	found, err := k.store.SoldOut(k.t.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
 	if err != nil {
-		k.Fatalf("sold out: %v", err)
+		k.t.Fatalf("sold out: %v", err)
 	}
 	slices.Sort(ids)
 	return found.Versions, found.SoldOut(), ids
@@ -204,24 +204,24 @@ func testDeductionPages(t *testing.T, k *kit) {
 
 // other creates another SKU, and takes a unit of it for an order.
 func (k *kit) other(orderID string, units int64) {
-	k.Helper()
+	k.t.Helper()
 	k.makes(stock.NewSKU{SKU: "other", Stock: units, Segments: 1})
 	batch := stock.Batch{SKU: "other", Layout: firstLayout, At: at, Orders: []stock.Order{order(orderID, 1)}}
-	if _, err := k.store.Deduct(k.Context(), batch); err != nil {
-		k.Fatal(err)
+	if _, err := k.store.Deduct(k.t.Context(), batch); err != nil {
+		k.t.Fatal(err)
 	}
 }
 
 // readPages reads page after page, holds each deduction to what was read of it alone, and returns the keys.
 func (k *kit) readPages(q stock.DeductionQuery, alone map[string]stock.Deduction) (keys []string) {
-	k.Helper()
+	k.t.Helper()
 	for {
-		page, err := k.store.DeductionPage(k.Context(), q)
+		page, err := k.store.DeductionPage(k.t.Context(), q)
 		if err != nil || len(page.Deductions) > q.Limit {
-			k.Fatalf("%+v: %d in a page, %v", q, len(page.Deductions), err)
+			k.t.Fatalf("%+v: %d in a page, %v", q, len(page.Deductions), err)
 		}
 		if namespace, id := stock.SplitOrderKey(page.Next); q.Namespace != nil && page.Next != "" && namespace != *q.Namespace && id != lastID {
-			k.Fatalf("%+v: goes on behind %q, which is of another namespace", q, page.Next)
+			k.t.Fatalf("%+v: goes on behind %q, which is of another namespace", q, page.Next)
 		}
 		for _, d := range page.Deductions {
 			k.equal("in a page", d, alone[d.OrderID])
@@ -231,7 +231,7 @@ func (k *kit) readPages(q stock.DeductionQuery, alone map[string]stock.Deduction
 			return keys
 		}
 		if page.Next <= q.After {
-			k.Fatalf("behind %q goes on behind %q", q.After, page.Next)
+			k.t.Fatalf("behind %q goes on behind %q", q.After, page.Next)
 		}
 		q.After = page.Next
 	}
@@ -256,13 +256,13 @@ func testDeductionPagesAreBounded(t *testing.T, k *kit) {
 }
 
 // testPool has more readers than there are connections, each of which keeps its own until it is let go. On a busy machine most readers may
-// come when the first have gone: then more of them do.
+// come when the first have gone: then more of them do. The time for which they wait is real.
 func testPool(t *testing.T, k *kit) {
 	k.create(1, 1)
 	k.deduct(0, stock.Fence{}, order("a", 1))
 	const readers, least = 64, 4 // every store has that many connections
 	var busy, after stock.Pool
-	for end := time.Now().Add(20 * time.Second); after.Waits == 0 && time.Now().Before(end); after = k.store.Pool() {
+	busytest.Soon(t, "a reader waits for a connection", func() bool {
 		letGo := make(chan struct{})
 		var reading sync.WaitGroup
 		for range readers {
@@ -272,13 +272,16 @@ func testPool(t *testing.T, k *kit) {
 				}
 			})
 		}
-		for busy = k.store.Pool(); busy.Busy < least && time.Now().Before(end); busy = k.store.Pool() {
-			runtime.Gosched()
-		}
+		busytest.Soon(t, "readers have as many connections as every store has", func() bool {
+			busy = k.store.Pool()
+			return busy.Busy >= least
+		})
 		close(letGo)
 		reading.Wait()
-	}
-	if busy.Busy < least || busy.Open < busy.Busy || after.Busy != 0 || after.Waits == 0 || after.Waited <= 0 {
+		after = k.store.Pool()
+		return after.Waits > 0
+	})
+	if busy.Open < busy.Busy || after.Busy != 0 || after.Waits == 0 || after.Waited <= 0 {
 		t.Errorf("pool with %d readers: %+v, and after them: %+v", readers, busy, after)
 	}
 }

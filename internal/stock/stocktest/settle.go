@@ -54,42 +54,42 @@ func ofBuyer(buyer string, request stock.SettleRequest) stock.SettleRequest {
 
 // settle settles requests at an instant.
 func (k *kit) settle(at time.Time, requests ...stock.SettleRequest) []stock.Settled {
-	k.Helper()
+	k.t.Helper()
 	return k.settleOf(sku, at, requests...)
 }
 
 func (k *kit) settleOf(sku string, at time.Time, requests ...stock.SettleRequest) []stock.Settled {
-	k.Helper()
-	results, err := k.store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: requests})
+	k.t.Helper()
+	results, err := k.store.Settle(k.t.Context(), stock.Settlement{SKU: sku, At: at, Requests: requests})
 	if err != nil || len(results) != len(requests) {
-		k.Fatalf("settle: %d results of %d requests, %v", len(results), len(requests), err)
+		k.t.Fatalf("settle: %d results of %d requests, %v", len(results), len(requests), err)
 	}
 	return results
 }
 
 // settled settles one request, and checks the state, the units and what went back.
 func (k *kit) settled(at time.Time, request stock.SettleRequest, status stock.DeductionStatus, quantity, back int64) {
-	k.Helper()
+	k.t.Helper()
 	got := k.settle(at, request)[0]
 	if got.Err != nil || got.Deduction.Status != status || got.Deduction.Quantity != quantity || got.Returned != back {
-		k.Fatalf("%+v: got %+v, want %s with %d units, %d back", request, got, status, quantity, back)
+		k.t.Fatalf("%+v: got %+v, want %s with %d units, %d back", request, got, status, quantity, back)
 	}
 }
 
 // refuses checks that requests are refused at an instant, and that nothing goes back.
 func (k *kit) refuses(at time.Time, want stock.Code, requests ...stock.SettleRequest) {
-	k.Helper()
+	k.t.Helper()
 	for _, request := range requests {
 		got := k.settle(at, request)[0]
 		if stock.CodeOf(got.Err) != want || got.Returned != 0 {
-			k.Fatalf("%+v: got %+v, want it refused with %s", request, got, want)
+			k.t.Fatalf("%+v: got %+v, want it refused with %s", request, got, want)
 		}
 	}
 }
 
 // balance checks what is available, reserved and committed at an instant.
 func (k *kit) balance(at time.Time, available, reserved, committed int64) {
-	k.Helper()
+	k.t.Helper()
 	status := k.status(sku, at)
 	k.equal("available, reserved, committed", []int64{status.Available, status.Reserved, status.Committed},
 		[]int64{available, reserved, committed})
@@ -99,16 +99,16 @@ func (k *kit) balance(at time.Time, available, reserved, committed int64) {
 
 // expire gives back what has expired at an instant.
 func (k *kit) expire(at time.Time, want int) {
-	k.Helper()
-	got, err := k.store.Expire(k.Context(), sku, at)
+	k.t.Helper()
+	got, err := k.store.Expire(k.t.Context(), sku, at)
 	if err != nil || got != want {
-		k.Fatalf("expire: got %d, %v, want %d", got, err, want)
+		k.t.Fatalf("expire: got %d, %v, want %d", got, err, want)
 	}
 }
 
 // read reads a deduction, and checks what each segment gave.
 func (k *kit) read(id string, parts ...stock.Part) stock.Deduction {
-	k.Helper()
+	k.t.Helper()
 	d := k.deduction(id)
 	k.equal("parts of "+id, d.Parts, parts)
 	return d
@@ -116,25 +116,25 @@ func (k *kit) read(id string, parts ...stock.Part) stock.Deduction {
 
 // deduction reads a deduction.
 func (k *kit) deduction(id string) stock.Deduction {
-	k.Helper()
-	d, err := k.store.Deduction(k.Context(), sku, id)
+	k.t.Helper()
+	d, err := k.store.Deduction(k.t.Context(), sku, id)
 	if err != nil {
-		k.Fatalf("read %s: %v", id, err)
+		k.t.Fatalf("read %s: %v", id, err)
 	}
 	return d
 }
 
 func (k *kit) state(id string) stock.DeductionStatus {
-	k.Helper()
+	k.t.Helper()
 	return k.deduction(id).Status
 }
 
 // ends checks when a reservation ends, and for how long its order asked.
 func (k *kit) ends(id string, end time.Time, asked time.Duration) {
-	k.Helper()
-	found, err := k.store.Deductions(k.Context(), sku, []string{id})
+	k.t.Helper()
+	found, err := k.store.Deductions(k.t.Context(), sku, []string{id})
 	if d := found[id]; err != nil || !d.ExpiresAt.Equal(end) || d.ReserveFor != asked {
-		k.Fatalf("%s ends at %s and asked for %s, %v, want %s and %s", id, d.ExpiresAt, d.ReserveFor, err, end, asked)
+		k.t.Fatalf("%s ends at %s and asked for %s, %v, want %s and %s", id, d.ExpiresAt, d.ReserveFor, err, end, asked)
 	}
 }
 
@@ -159,7 +159,7 @@ func testExpire(_ *testing.T, k *kit) {
 	k.merge(nil, reserved("m", 5, time.Minute))
 	minute := at.Add(time.Minute)
 	stale := func(when time.Time, want bool) {
-		k.Helper()
+		k.t.Helper()
 		k.equal("stale", k.status(sku, when).Stale, want)
 		k.balance(when, 1, 8, 1)
 	}
@@ -169,13 +169,13 @@ func testExpire(_ *testing.T, k *kit) {
 	before, _, _ := k.soldOut(0)
 	k.expire(minute, 2)
 	if after, _, _ := k.soldOut(0); after[0] <= before[0] || after[1] <= before[1] {
-		k.Errorf("versions: %v, then %v", before, after)
+		k.t.Errorf("versions: %v, then %v", before, after)
 	}
 	k.expire(minute, 0)
 	k.balance(minute, 8, 1, 1)
 	k.equal("stale", k.status(sku, minute).Stale, false)
 	if d := k.read("a", stock.Part{Quantity: 2}); d.Status != stock.StatusExpired || !d.ExpiresAt.Equal(minute) {
-		k.Errorf("expired: %+v", d)
+		k.t.Errorf("expired: %+v", d)
 	}
 	k.equal("b", k.state("b"), stock.StatusReserved)
 	k.equal("an expired order id", told(k.deduct(0, stock.Fence{}, reserved("a", 1, time.Second))), "known")
@@ -223,14 +223,14 @@ func testCommit(_ *testing.T, k *kit) {
 	units := first.Quantity + 1
 	k.settled(at, commitOf("m", units), stock.StatusCommitted, units, 7-units)
 	if d := k.read("m", first, stock.Part{Segment: second.Segment, Quantity: 1}); d.Order.Quantity != 7 || d.Quantity != units {
-		k.Errorf("merged, in part: %+v", d)
+		k.t.Errorf("merged, in part: %+v", d)
 	}
 	// The very commit again is no error, another one is.
 	k.settled(at, commitOf("a", 1), stock.StatusCommitted, 1, 0)
 	k.refuses(at, stock.CodeAlreadyCommitted, commitOf("a", 2))
 	d := k.read("a", stock.Part{Segment: 1, Quantity: 1})
 	if d.Order.Quantity != 3 || d.ReserveFor != time.Minute || !d.ExpiresAt.Equal(at.Add(time.Minute)) {
-		k.Errorf("after the commit: %+v", d)
+		k.t.Errorf("after the commit: %+v", d)
 	}
 	k.equal("a replay is told what it asked", k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute)).Outcomes[0].Deduction.Order.Quantity, 3)
 	// A commit of all touches no segment, and outlives the reservation.
@@ -333,7 +333,7 @@ func testSettleTogether(_ *testing.T, k *kit) {
 		d := got.Deduction
 		same := d.Status == want.status && d.Quantity == want.units && got.Returned == want.back
 		if !same || (got.Err == nil) != (want.status != "") {
-			k.Fatalf("request %d, %+v: %+v", n, requests[n], got)
+			k.t.Fatalf("request %d, %+v: %+v", n, requests[n], got)
 		}
 	}
 	k.balance(at, 900-(3*8-9)*each, (3+3+2+3)*each, (3+1)*each)
@@ -445,8 +445,8 @@ func testWriteOff(t *testing.T, k *kit) {
 
 // retaken takes the units of an expired reservation again.
 func (k *kit) retaken(when time.Time, request stock.SettleRequest) (stock.Deduction, error) {
-	k.Helper()
-	taken, err := k.store.Retake(k.Context(), time.Time{}, stock.Retake{SKU: sku, Layout: k.layout, Limit: k.limit, Request: request, At: when})
+	k.t.Helper()
+	taken, err := k.store.Retake(k.t.Context(), time.Time{}, stock.Retake{SKU: sku, Layout: k.layout, Limit: k.limit, Request: request, At: when})
 	if err != nil {
 		return stock.Deduction{}, err
 	}

@@ -89,10 +89,10 @@ func testGuard(t *testing.T, k *kit) {
 
 // archive archives SKUs.
 func (k *kit) archive(skus ...string) {
-	k.Helper()
+	k.t.Helper()
 	for _, sku := range skus {
-		if archived, err := k.store.Archive(k.Context(), sku, at); err != nil || !archived {
-			k.Fatalf("archive %s: %v, %v", sku, archived, err)
+		if archived, err := k.store.Archive(k.t.Context(), sku, at); err != nil || !archived {
+			k.t.Fatalf("archive %s: %v, %v", sku, archived, err)
 		}
 	}
 }

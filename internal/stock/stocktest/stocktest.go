@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inventory/internal/stock"
@@ -36,16 +37,32 @@ func Run(t *testing.T, open func(t *testing.T) Bench, cases ...Case) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := open(t)
-			k := &kit{T: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
-			c.run(t, k)
-			k.audit()
+			c.on(t, open(t))
 		})
 	}
 }
 
+// RunVirtually is Run in virtual time (testing/synctest), which stands still while a statement is under way: on a slow machine no
+// time-out of the store ends it. [LateCases] need the real time.
+func RunVirtually(t *testing.T, open func(t *testing.T) Bench, cases ...Case) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { c.on(t, open(t)) })
+		})
+	}
+}
+
+// on runs the case on a database.
+func (c Case) on(t *testing.T, b Bench) {
+	k := &kit{t: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
+	c.run(t, k)
+	k.audit()
+}
+
 // Cases are all cases of the suite.
-func Cases() []Case { return slices.Concat(CalmCases(), RacingCases()) }
+func Cases() []Case { return slices.Concat(CalmCases(), RacingCases(), LateCases()) }
 
 // CalmCases are those with one caller after another: every write and every read, and what it returns.
 func CalmCases() []Case {
@@ -120,8 +137,8 @@ func CalmCases() []Case {
 	}
 }
 
-// RacingCases are those in which callers meet, or wait for each other.
-func RacingCases() []Case {
+// LateCases are those in which time passes while callers wait.
+func LateCases() []Case {
 	return []Case{
 		{"a write after its deadline writes nothing", testLate},
 		{"a write with a buyer limit after its deadline writes nothing", withLimit(testLate)},
@@ -129,13 +146,19 @@ func RacingCases() []Case {
 		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
 		{"the sale with a buyer limit ends while a write waits", withLimit(testSaleEndsWhileWaiting)},
 		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
+		{"connections in use are told", testPool},
+	}
+}
+
+// RacingCases are those in which callers meet.
+func RacingCases() []Case {
+	return []Case{
 		{"replays race", testReplayRace},
 		{"replays at the limit race", replaysAtLimit(1)},
 		{"replays below the limit race", replaysAtLimit(2)},
 		{"adjust if the stock is as expected", testAdjustIfStock},
 		{"movements beside writers", testMovementsBesideWriters},
 		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
-		{"connections in use are told", testPool},
 		{"requests meet", testRequestsMeet},
 		{"a greedy buyer", testGreedyBuyer},
 		{"sweepers race", testSweepers},
@@ -154,7 +177,7 @@ var at = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 
 // kit is what the cases say and check with.
 type kit struct {
-	*testing.T
+	t       *testing.T
 	store   stock.Store
 	exec    func(ctx context.Context, statement string) error
 	holding func(ctx context.Context) (func() error, error)
@@ -166,29 +189,29 @@ type kit struct {
 
 // hold keeps other writers waiting until it is released.
 func (k *kit) hold() (release func()) {
-	k.Helper()
-	free, err := k.holding(context.WithoutCancel(k.Context()))
+	k.t.Helper()
+	free, err := k.holding(context.WithoutCancel(k.t.Context()))
 	if err != nil {
-		k.Fatalf("hold: %v", err)
+		k.t.Fatalf("hold: %v", err)
 	}
 	return func() {
 		if err := free(); err != nil {
-			k.Errorf("release: %v", err)
+			k.t.Errorf("release: %v", err)
 		}
 	}
 }
 
 // makes makes a SKU that is new.
 func (k *kit) makes(n stock.NewSKU) {
-	k.Helper()
-	created, err := k.store.CreateSKU(k.Context(), n, at)
+	k.t.Helper()
+	created, err := k.store.CreateSKU(k.t.Context(), n, at)
 	if err != nil || !created {
-		k.Fatalf("create %s: created %v, error %v", n.SKU, created, err)
+		k.t.Fatalf("create %s: created %v, error %v", n.SKU, created, err)
 	}
 }
 
 func (k *kit) create(units int64, segments int) {
-	k.Helper()
+	k.t.Helper()
 	k.makes(stock.NewSKU{SKU: sku, Stock: units, Segments: segments, Terms: stock.Terms{PerBuyerLimit: k.limit}})
 }
 
@@ -205,89 +228,89 @@ func (k *kit) merging(fences map[int]stock.Fence, orders ...stock.Order) stock.B
 }
 
 func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stock.BatchResult {
-	k.Helper()
-	result, err := k.store.Deduct(k.Context(), k.batch(segment, fence, orders...))
+	k.t.Helper()
+	result, err := k.store.Deduct(k.t.Context(), k.batch(segment, fence, orders...))
 	if err != nil {
-		k.Fatalf("deduct: %v", err)
+		k.t.Fatalf("deduct: %v", err)
 	}
 	return result
 }
 
 func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.BatchResult {
-	k.Helper()
-	result, err := k.store.Merge(k.Context(), k.merging(fences, orders...))
+	k.t.Helper()
+	result, err := k.store.Merge(k.t.Context(), k.merging(fences, orders...))
 	if err != nil {
-		k.Fatalf("merge: %v", err)
+		k.t.Fatalf("merge: %v", err)
 	}
 	return result
 }
 
 // view reads what sells a SKU knows of it.
 func (k *kit) view(sku string) stock.View {
-	k.Helper()
-	views, err := k.store.Views(k.Context(), sku)
+	k.t.Helper()
+	views, err := k.store.Views(k.t.Context(), sku)
 	if err != nil {
-		k.Fatalf("look: %v", err)
+		k.t.Fatalf("look: %v", err)
 	}
 	return views[sku]
 }
 
 func (k *kit) status(sku string, at time.Time) stock.Status {
-	k.Helper()
-	status, err := k.store.Status(k.Context(), sku, at)
+	k.t.Helper()
+	status, err := k.store.Status(k.t.Context(), sku, at)
 	if err != nil {
-		k.Fatalf("status: %v", err)
+		k.t.Fatalf("status: %v", err)
 	}
 	return status
 }
 
 // available is what all segments hold.
 func (k *kit) available(sku string) int64 {
-	k.Helper()
+	k.t.Helper()
 	return sum(k.view(sku).Segments)
 }
 
 // segments checks what each segment holds.
 func (k *kit) segments(want ...int64) {
-	k.Helper()
+	k.t.Helper()
 	k.equal("segments", k.view(sku).Segments, want)
 }
 
 // equal compares what two things look like: times of one instant may differ in their place.
 func (k *kit) equal(what string, got, want any) {
-	k.Helper()
+	k.t.Helper()
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
-		k.Fatalf("%s: got %s, want %s", what, g, w)
+		k.t.Fatalf("%s: got %s, want %s", what, g, w)
 	}
 }
 
 // fenced checks that a fence was refused, and that the error tells the tokens of the rows that did.
 func (k *kit) fenced(err error, tokens map[int]int64) {
-	k.Helper()
+	k.t.Helper()
 	var refused *stock.FencedError
 	if !errors.As(err, &refused) || !errors.Is(err, stock.ErrFenced) || !maps.Equal(refused.Tokens, tokens) {
-		k.Fatalf("error: got %v, want a fence refused by %v", err, tokens)
+		k.t.Fatalf("error: got %v, want a fence refused by %v", err, tokens)
 	}
 }
 
 func (k *kit) absent(orderID string) {
-	k.Helper()
-	_, err := k.store.Deduction(k.Context(), sku, orderID)
+	k.t.Helper()
+	_, err := k.store.Deduction(k.t.Context(), sku, orderID)
 	k.code(err, stock.CodeUnknownDeduction)
 }
 
 func (k *kit) code(err error, want stock.Code) {
-	k.Helper()
+	k.t.Helper()
 	var e *stock.Error
 	if !errors.As(err, &e) || e.Code != want {
-		k.Fatalf("error: got %v, want code %s", err, want)
+		k.t.Fatalf("error: got %v, want code %s", err, want)
 	}
 }
 
 // audit checks I1 and I3 on the rows.
 func (k *kit) audit() {
-	k.Helper()
-	if k.damaged || k.Failed() {
+	k.t.Helper()
+	if k.damaged || k.t.Failed() {
 		return
 	}
 	k.audited("")
@@ -295,10 +318,10 @@ func (k *kit) audit() {
 
 // audited is an audit that finds everything in order, of one SKU or, without its name, of all.
 func (k *kit) audited(sku string) stock.Audit {
-	k.Helper()
-	audit, err := k.store.Audit(context.WithoutCancel(k.Context()), sku)
+	k.t.Helper()
+	audit, err := k.store.Audit(context.WithoutCancel(k.t.Context()), sku)
 	if err != nil || !audit.OK() {
-		k.Fatalf("audit: %+v, %v", audit, err)
+		k.t.Fatalf("audit: %+v, %v", audit, err)
 	}
 	return audit
 }

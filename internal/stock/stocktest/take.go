@@ -172,7 +172,7 @@ func testMerge(_ *testing.T, k *kit) {
 	units := stock.Column(d.Parts, func(p stock.Part) int64 { return p.Quantity })
 	ascending := slices.IsSortedFunc(d.Parts, func(a, b stock.Part) int { return a.Segment - b.Segment })
 	if !ascending || len(d.Parts) != 2 || sum(units) != 14 || d.Quantity != 14 || d.BuyerID != "x" {
-		k.Errorf("got %+v", d)
+		k.t.Errorf("got %+v", d)
 	}
 	k.balance(at, 16, 0, 14)
 }
@@ -201,7 +201,7 @@ func testIDs(_ *testing.T, k *kit) {
 			k.equal(id, told(k.deduct(0, stock.Fence{}, by(id, id, 1))), want)
 		}
 		if d := k.deduction(id); d.OrderID != id || d.BuyerID != id {
-			k.Fatalf("id %q came back as %+v", id, d)
+			k.t.Fatalf("id %q came back as %+v", id, d)
 		}
 	}
 }
@@ -247,25 +247,25 @@ func testBuyerOrders(_ *testing.T, k *kit) {
 
 // buyerOrders checks which orders use a buyer's limit up.
 func (k *kit) buyerOrders(buyer string, own bool, limit int, want ...string) {
-	k.Helper()
-	got, err := k.store.BuyerOrders(k.Context(), sku, buyer, own, limit)
+	k.t.Helper()
+	got, err := k.store.BuyerOrders(k.t.Context(), sku, buyer, own, limit)
 	if err != nil {
-		k.Fatal(err)
+		k.t.Fatal(err)
 	}
 	k.equal("orders of "+buyer, stock.Column(got, func(d stock.Deduction) string { return d.OrderID }), want)
 }
 
 // counted checks with how many units a buyer is counted: with those that its deductions hold, which an audit compares.
 func (k *kit) counted(buyer string, want int64) {
-	k.Helper()
+	k.t.Helper()
 	units := int64(0)
-	holding, err := k.store.BuyerOrders(k.Context(), sku, buyer, false, 100)
+	holding, err := k.store.BuyerOrders(k.t.Context(), sku, buyer, false, 100)
 	for _, d := range holding {
 		units += d.Quantity
 	}
-	audit, auditErr := k.store.Audit(k.Context(), sku)
+	audit, auditErr := k.store.Audit(k.t.Context(), sku)
 	if err != nil || auditErr != nil || units != want || !audit.OK() {
-		k.Fatalf("%s is counted with %d, want %d; %v, %+v, %v", buyer, units, want, err, audit, auditErr)
+		k.t.Fatalf("%s is counted with %d, want %d; %v, %+v, %v", buyer, units, want, err, audit, auditErr)
 	}
 }
 

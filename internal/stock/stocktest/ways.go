@@ -85,17 +85,17 @@ func (k *kit) asOrder(ctx context.Context, b stock.Batch) (stock.Outcome, error)
 
 // createKnown creates the SKU, and takes the order that batches of the ways find known.
 func (k *kit) createKnown(units int64, segments int) {
-	k.Helper()
+	k.t.Helper()
 	k.create(units, segments)
 	k.deduct(0, stock.Fence{}, by("known", knownOrder, 1))
 }
 
 // takes takes an order one way, and checks what became of it.
 func (k *kit) takes(w way, b stock.Batch, want stock.OutcomeKind) stock.Deduction {
-	k.Helper()
-	got, err := w.take(k, k.Context(), b)
+	k.t.Helper()
+	got, err := w.take(k, k.t.Context(), b)
 	if err != nil || got.Kind != want {
-		k.Fatalf("%s of %+v: got %+v, %v, want %d", w.name, b, got, err, want)
+		k.t.Fatalf("%s of %+v: got %+v, %v, want %d", w.name, b, got, err, want)
 	}
 	return got.Deduction
 }
@@ -136,12 +136,12 @@ func testVersions(_ *testing.T, k *kit) {
 		grown := false
 		for i := range after {
 			if after[i] < before[i] {
-				k.Errorf("%s: versions fell from %v to %v", way.name, before, after)
+				k.t.Errorf("%s: versions fell from %v to %v", way.name, before, after)
 			}
 			grown = grown || after[i] > before[i]
 		}
 		if !grown {
-			k.Errorf("%s: versions stayed %v", way.name, after)
+			k.t.Errorf("%s: versions stayed %v", way.name, after)
 		}
 	}
 }
@@ -177,12 +177,12 @@ func testLayouts(_ *testing.T, k *kit) {
 
 // refusesLayout tries every way with a layout.
 func (k *kit) refusesLayout(layout int64, segment int) {
-	k.Helper()
+	k.t.Helper()
 	for _, way := range ways() {
 		b := k.batch(segment, stock.Fence{}, by("b", "late", 1))
 		b.Layout = layout
-		if _, err := way.take(k, k.Context(), b); !errors.Is(err, stock.ErrLayout) {
-			k.Fatalf("%s, layout %d: got %v, want ErrLayout", way.name, layout, err)
+		if _, err := way.take(k, k.t.Context(), b); !errors.Is(err, stock.ErrLayout) {
+			k.t.Fatalf("%s, layout %d: got %v, want ErrLayout", way.name, layout, err)
 		}
 	}
 	k.absent("late")
@@ -190,11 +190,11 @@ func (k *kit) refusesLayout(layout int64, segment int) {
 
 // checkFence tries a row that has seen a fence: lower ones and another owner's change nothing, and its own passes.
 func (k *kit) checkFence(way way, seen stock.Fence) {
-	k.Helper()
+	k.t.Helper()
 	lower := stock.Fence{Token: seen.Token - 1, Owner: seen.Owner}
 	for _, stale := range []stock.Fence{lower, {Token: lower.Token, Owner: "other"}, {Token: seen.Token, Owner: "other"}} {
 		before := k.available(sku)
-		_, err := way.take(k, k.Context(), k.batch(0, stale, by("stale", "stale", 1)))
+		_, err := way.take(k, k.t.Context(), k.batch(0, stale, by("stale", "stale", 1)))
 		k.fenced(err, map[int]int64{0: seen.Token})
 		k.equal("available after a stale write", k.available(sku), before)
 		k.absent("stale")
@@ -204,7 +204,7 @@ func (k *kit) checkFence(way way, seen stock.Fence) {
 
 // passes takes a unit.
 func (k *kit) passes(way way, fence stock.Fence) {
-	k.Helper()
+	k.t.Helper()
 	k.taken++
 	id := fmt.Sprint("order ", k.taken)
 	k.takes(way, k.batch(0, fence, by(id, id, 1)), stock.Accepted)
@@ -257,17 +257,17 @@ func testFencesStay(t *testing.T, k *kit) {
 func testStaleMerge(_ *testing.T, k *kit) {
 	k.create(10, 2)
 	k.deduct(1, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
-	_, err := k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}}, order("b", 7)))
+	_, err := k.store.Merge(k.t.Context(), k.merging(map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}}, order("b", 7)))
 	k.fenced(err, map[int]int64{1: 10})
 	k.segments(5, 4)
 	k.absent("b")
 	k.deduct(0, stock.Fence{Token: 1, Owner: "z"}, order("c", 1))
 	k.merge(map[int]stock.Fence{0: {Token: 30, Owner: "y"}, 1: {Token: 31, Owner: "y"}}, order("d", 8))
 	for segment, stale := range []int64{29, 30} {
-		_, err := k.store.Deduct(k.Context(), k.batch(segment, stock.Fence{Token: stale, Owner: "z"}, order("late", 1)))
+		_, err := k.store.Deduct(k.t.Context(), k.batch(segment, stock.Fence{Token: stale, Owner: "z"}, order("late", 1)))
 		k.fenced(err, map[int]int64{segment: stale + 1})
 	}
-	_, err = k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}}, order("late", 1)))
+	_, err = k.store.Merge(k.t.Context(), k.merging(map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}}, order("late", 1)))
 	k.fenced(err, map[int]int64{0: 30, 1: 31})
 }
 
@@ -320,13 +320,13 @@ func testFieldsAreKept(t *testing.T, k *kit) {
 
 // sameFields names each field of a deduction that is not as it should be. Parts aside, which not every read fills.
 func (k *kit) sameFields(how string, got, want stock.Deduction) {
-	k.Helper()
+	k.t.Helper()
 	got.Parts = nil
 	k.sameFieldsOf(how, "", reflect.ValueOf(got), reflect.ValueOf(want))
 }
 
 func (k *kit) sameFieldsOf(how, inside string, got, want reflect.Value) {
-	k.Helper()
+	k.t.Helper()
 	for i := range want.NumField() {
 		field := want.Type().Field(i)
 		if field.Anonymous {
@@ -334,7 +334,7 @@ func (k *kit) sameFieldsOf(how, inside string, got, want reflect.Value) {
 			continue
 		}
 		if g, w := fmt.Sprint(got.Field(i)), fmt.Sprint(want.Field(i)); g != w {
-			k.Errorf("%s: field %s%s of the deduction: got %s, want %s", how, inside, field.Name, g, w)
+			k.t.Errorf("%s: field %s%s of the deduction: got %s, want %s", how, inside, field.Name, g, w)
 		}
 	}
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // TestOrdersAreSoldOnceOrNotAtAll in both ways: whole, by id, and never more than there is.
 func TestOrdersAreSoldOnceOrNotAtAll(t *testing.T) {

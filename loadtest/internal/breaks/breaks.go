@@ -238,7 +238,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.rival.Close()) }()
 	holds := job{t.servers, t.kind.Name, t.name, t.fault.lease}
-	if t.holder.Process, err = worker.Start(ctx, worker.Job{Kind: Worker, Job: holds, Limit: time.Minute}, nil); err != nil {
+	if t.holder.Process, err = worker.Start(ctx, worker.Job{Kind: Worker, Job: holds, Limit: 5 * time.Minute}, nil); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.holder.Kill()) }()

@@ -49,7 +49,8 @@ type round struct {
 	reserved string
 	many     []string
 	stocks   map[string]history.Stock
-	services *load.Services
+	services *load.Services // of callers in a hurry
+	steady   *load.Services // of the lab itself, which is not
 
 	began time.Time
 }
@@ -67,10 +68,14 @@ func newRound(s *stack, seed uint64) *round {
 
 // play plays a round, and compares the operations with the rows.
 func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (_ Round, err error) {
-	if r.services, err = r.stack.open(); err != nil {
+	if r.services, err = r.stack.open(patience); err != nil {
 		return Round{}, err
 	}
 	defer r.services.Close()
+	if r.steady, err = r.stack.open(load.DefaultPatience); err != nil {
+		return Round{}, err
+	}
+	defer r.steady.Close()
 	if err := r.create(ctx); err != nil {
 		return Round{}, err
 	}
@@ -102,7 +107,7 @@ func (r *round) caller(n int) *caller {
 
 // create puts the SKUs of the round up for sale.
 func (r *round) create(ctx context.Context) error {
-	if err := r.stack.ready(ctx, r.services); err != nil {
+	if err := r.stack.ready(ctx, r.steady); err != nil {
 		return err
 	}
 	for sku, stock := range r.stocks {
@@ -114,7 +119,7 @@ func (r *round) create(ctx context.Context) error {
 		if stock.BuyerLimit > 0 {
 			n.PerBuyerLimit = &stock.BuyerLimit
 		}
-		if err := r.services.Create(ctx, sku, n); err != nil {
+		if err := r.steady.Create(ctx, sku, n); err != nil {
 			return err
 		}
 	}
@@ -161,7 +166,7 @@ func (r *Round) recover() {
 
 // judge waits until nothing changes any more, and checks.
 func (r *round) judge(ctx context.Context, all []*caller) error {
-	if err := r.stack.ready(ctx, r.services); err != nil {
+	if err := r.stack.ready(ctx, r.steady); err != nil {
 		return err
 	}
 	// The last reservations have ended by then, and all processes know: a refusal after that is false.
@@ -176,7 +181,7 @@ func (r *round) judge(ctx context.Context, all []*caller) error {
 	r.recover()
 	last := r.caller(callers)
 	for sku, stock := range r.stocks {
-		left, _, err := r.services.Look(ctx, sku)
+		left, _, err := r.steady.Look(ctx, sku)
 		if err != nil {
 			return err
 		}

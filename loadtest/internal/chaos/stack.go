@@ -24,7 +24,8 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-const startWithin = 30 * time.Second
+// startWithin bounds a start, and the wait for a process that starts: the machine may be busy.
+const startWithin = 2 * time.Minute
 
 // stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach each over networks of their
 // own, but for a group.
@@ -95,8 +96,8 @@ func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
 	})
 }
 
-// open opens connections to the processes, whose URLs change.
-func (s *stack) open() (*load.Services, error) {
+// open opens connections to the processes, whose URLs change, for callers with some patience.
+func (s *stack) open(patience time.Duration) (*load.Services, error) {
 	now := func(process int) string { return *s.processes[process].url.Load() }
 	c := load.Config{URL: now, Connections: callers, Patience: patience, Promise: history.Promise{AnswerWithin: answerBound}}
 	for i := range s.processes {
@@ -161,7 +162,7 @@ func (p *process) terminate(context.Context) error {
 	return p.worker.End()
 }
 
-// ready waits until all processes serve.
+// ready waits until all processes serve callers who are not in a hurry.
 func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()

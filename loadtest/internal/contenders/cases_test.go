@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/latency"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
@@ -15,38 +16,50 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// TestEveryCaseIsSold runs the cases as the program does: it starts itself as the other processes.
+// TestEveryCaseIsSold runs the cases as the program does: it starts itself as the other processes. The lab's own test of its
+// program plays the case that is missing here, "three processes".
 func TestEveryCaseIsSold(t *testing.T) {
 	t.Parallel()
 	const inBrief = "beside what a team writes in an afternoon"
 	sizes := map[string]struct{ rows, targets int }{
 		inBrief: {4, 0}, "one caller": {4, 1}, "mix": {5 * 2 * 4, 12}, "baskets": {2 * 2 * 6, 4}, besideName: {2 * 4 * 2, 2}, "over HTTP": {10, 8},
-		"in process": {2 * len(designs(1)), 2}, "three processes": {2, 2},
+		"in process": {2 * len(designs(1)), 2},
 	}
 	if testing.Short() {
 		delete(sizes, "in process")
-		delete(sizes, "three processes")
 	}
 	cases := slices.DeleteFunc(Names(), func(name string) bool { return sizes[name].rows == 0 })
-	d, err := Run(t.Context(), Config{Config: experiment.Config{Size: experiment.Tiny, Cases: cases, Progress: func(line string) { t.Log(line) }}, Lines: []int{3, 10}})
-	if err != nil || d.Err() != nil || d.Environment.Of("fsync") != "on" || len(d.Sections) != len(sizes) {
-		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Of("fsync"), len(d.Sections), len(sizes))
-	}
-	for _, s := range d.Sections {
-		t.Run(s.Name, func(t *testing.T) {
+	busytest.Soon(t, "every contender sells something in its window", func() bool {
+		config := experiment.Config{Size: experiment.Tiny, Cases: cases, Progress: func(line string) { t.Log(line) }}
+		d, err := Run(t.Context(), Config{Config: config, Lines: []int{3, 10}})
+		if err != nil || d.Err() != nil || d.Environment.Of("fsync") != "on" {
+			t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on", err, d.Wrong, d.Environment.Of("fsync"))
+		}
+		played, idle := 0, []string{}
+		for _, s := range d.Sections {
 			if want := sizes[s.Name]; len(s.Table.Rows) != want.rows || len(s.Targets) != want.targets {
-				t.Errorf("%d rows and %d targets, want %+v", len(s.Table.Rows), len(s.Targets), want)
+				t.Errorf("%s: %d rows and %d targets, want %+v", s.Name, len(s.Table.Rows), len(s.Targets), want)
 			}
 			if s.Name == inBrief {
-				wantKnown(t, s)
-				return
+				continue
 			}
-			if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
-				t.Errorf("%d plots, notes %q", len(s.Plots), s.Notes)
+			played++
+			wantFindings(t, s)
+			if !allSold(s) {
+				idle = append(idle, s.Name)
+				continue
 			}
-			wantSales(t, s)
-		})
-	}
+			wantCosts(t, s)
+			if s.Name == besideName {
+				wantKnown(t, d.Sections[0])
+			}
+		}
+		if played != len(cases) {
+			t.Fatalf("got the results of %d cases, want %q", played, cases)
+		}
+		cases = idle
+		return len(cases) == 0
+	})
 }
 
 // wantKnown demands a figure in each cell.
@@ -54,30 +67,41 @@ func wantKnown(t *testing.T, s report.Section) {
 	t.Helper()
 	for _, row := range s.Table.Rows {
 		if len(row) != 7 || slices.Contains(row, "0") || slices.Contains(row, "-") {
-			t.Errorf("of some work nothing is known: %q", row)
+			t.Errorf("%s: of some work nothing is known: %q", s.Name, row)
 		}
 	}
 }
 
-// wantSales demands that every contender did something, and that none failed.
-func wantSales(t *testing.T, s report.Section) {
+// wantFindings demands a plot and an audit, and that no contender failed.
+func wantFindings(t *testing.T, s report.Section) {
 	t.Helper()
+	if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
+		t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
+	}
 	for _, note := range s.Notes {
 		if strings.HasPrefix(note, "failed: ") {
-			t.Error(note)
+			t.Errorf("%s: %s", s.Name, note)
 		}
 	}
+}
+
+// allSold reports whether every contender did something. On a busy machine a window may be over before a caller orders.
+func allSold(s report.Section) bool {
+	return !slices.ContainsFunc(s.Table.Rows, func(row []string) bool {
+		return !slices.ContainsFunc([]string{"accepted", "replayed", "refused", "gave up"}, func(column string) bool {
+			return row[slices.Index(s.Table.Columns, column)] != "0"
+		})
+	})
+}
+
+// wantCosts demands that the costs of a service are known where there is one.
+func wantCosts(t *testing.T, s report.Section) {
+	t.Helper()
+	column := slices.Index(s.Table.Columns, serviceCost)
 	for _, row := range s.Table.Rows {
-		cell := func(column string) string { return row[slices.Index(s.Table.Columns, column)] }
-		did := func(column string) bool {
-			return slices.Contains(s.Table.Columns, column) && !strings.HasPrefix(cell(column), "0")
-		}
-		if !did("answers per second") && !did("gave up") {
-			t.Errorf("%q did nothing", row)
-		}
-		known := slices.Contains(s.Table.Columns, serviceCost) && cell(serviceCost) != "-"
+		known := column >= 0 && row[column] != "-"
 		if known != (strings.HasSuffix(row[0], "over HTTP") || s.Name == "over HTTP") {
-			t.Errorf("%q: the costs of the service are known: %t", row, known)
+			t.Errorf("%s: %q: the costs of the service are known: %t", s.Name, row, known)
 		}
 	}
 }

@@ -74,7 +74,9 @@ func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *sit
 	if err != nil {
 		return nil, err
 	}
-	service, err := target.Process{LogLevel: slog.LevelError}.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: keysFile})
+	service, err := target.Process{LogLevel: slog.LevelError}.Start(ctx, target.Job{
+		DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: keysFile, AnswerWithin: target.AnswerWithin,
+	})
 	if err != nil {
 		return nil, err
 	}

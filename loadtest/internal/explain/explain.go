@@ -27,6 +27,7 @@ import (
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 )
 
 // Config says where to measure, and how long.
@@ -68,7 +69,9 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
 	s := &shop{design: newDesign(c.Segments, c.Processes), scale: scaleOf(c.Size), expected: history.Expected{}}
 	r, err := experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
-		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
+		service, err := app.Start(ctx, app.Config{
+			DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone, AnswerWithin: target.AnswerWithin,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("start the service: %w", err)
 		}

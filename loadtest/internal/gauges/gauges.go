@@ -53,7 +53,7 @@ type gauge struct {
 }
 
 // readTimeout bounds a reading: a server that hangs must not hold up the readings of the others for long.
-const readTimeout = 2 * time.Second
+const readTimeout = 10 * time.Second
 
 // sampler reads all sources.
 type sampler struct {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// patience bounds a connect, and the wait for an answer.
-	patience = 3 * time.Second
+	patience = 10 * time.Second
 	// spare connections to Redis are for what a library does in addition to its callers.
 	spare = 8
 )

@@ -13,22 +13,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"inventory/internal/api"
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
 
+// TestCrowdsCountWhatBecameOfOrders has three callers, each of which has an answer every 2 ms of a window of 21.
 func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
-	sold, err := Buy(t.Context(), "hot", 3, 0, 20*time.Millisecond, func(_ context.Context, o Order) (Outcome, error) {
-		time.Sleep(time.Millisecond)
-		return []Outcome{Accepted, Refused, GaveUp}[asked.Add(1)%3], nil
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		sold, err := Buy(t.Context(), "hot", 3, 0, 21*time.Millisecond, func(context.Context, Order) (Outcome, error) {
+			time.Sleep(2 * time.Millisecond)
+			return []Outcome{Accepted, Refused, GaveUp}[asked.Add(1)%3], nil
+		})
+		want := Counts{Accepted: 11, Refused: 11, GaveUp: 11} // of which the last one comes after the window
+		if err != nil || sold.Counts != want || sold.Waits.Count() != 22 || sold.InTime != 10 || sold.Window != 21*time.Millisecond || sold.Took != 22*time.Millisecond {
+			t.Errorf("%v: %+v of %d", err, sold, asked.Load())
+		}
 	})
-	c := sold.Counts
-	if err != nil || c.Of(Accepted, Refused, GaveUp) != asked.Load() || c.Of(Accepted, GaveUp) != sold.Waits.Count() || sold.InTime > c[Accepted] || sold.Window != 20*time.Millisecond || sold.Took < 20*time.Millisecond {
-		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
-	}
-	_, err = Buy(t.Context(), "hot", 3, 0, time.Second, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
+	_, err := Buy(t.Context(), "hot", 3, 0, busytest.Patience, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
 	if err == nil || err.Error() != "3 of 3 callers failed, one with: oh" {
 		t.Error(err)
 	}
@@ -79,6 +83,11 @@ func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 
 func TestPatientCallersLearnWhatHappened(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { patientCallersLearnWhatHappened(t) })
+}
+
+// patientCallersLearnWhatHappened runs in virtual time: the first answer is late, and the next one comes after a pause.
+func patientCallersLearnWhatHappened(t *testing.T) {
 	o := Order{End: time.Now()}
 	var asked int
 	sell := Patient(func(context.Context, Order) (Outcome, error) {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,24 +10,26 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/history"
 )
 
 // TestMain does not wait for the goroutines of fasthttp that close idle connections: they sleep, and end when there are none.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
+	busytest.Main(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"))
 }
 
-// send sends a load to a service.
+// send sends a load to a service, however late.
 func send(t *testing.T, c Config, at []time.Duration, operations []history.Operation) *Result {
 	t.Helper()
+	c.MaxLag, c.Patience = busytest.Patience, busytest.Patience
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +76,7 @@ func TestRequests(t *testing.T) {
 		{Kind: history.Read, ID: "o2", Lines: one},
 		{Kind: history.Look, Lines: one},
 	}
-	r := send(t, Config{URLs: []string{server.URL + "/base/"}, Key: "secret", Connections: 3, MaxLag: time.Minute}, make([]time.Duration, len(operations)), operations)
+	r := send(t, Config{URLs: []string{server.URL + "/base/"}, Key: "secret", Connections: 3}, make([]time.Duration, len(operations)), operations)
 	if c := r.Counts(0, Forever); c[Accepted] != int64(len(operations)) {
 		t.Errorf("%v, %v", c, r.FirstError(Unreached, Unknown))
 	}
@@ -182,35 +185,51 @@ func TestWithAPasswordAndConnectionsThatEnd(t *testing.T) {
 // TestAskGoesOnUntilTheAnswerIsFinal: no answer, a failure, a refusal that may not be final, and one that is.
 func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller hangs up
-		switch asked.Add(1) {
-		case 1:
-			<-r.Context().Done() // the caller has hung up
-		case 2:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		default:
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"sold_out"}`)
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		s := &Services{
+			Config: Config{
+				URLs: []string{"one", "other"}, URL: func(int) string { return "" }, Patience: time.Second, Promise: history.Promise{AnswerWithin: time.Second},
+			},
+			ask: func(_ string, _ Request, hangUp time.Time, _ bool) (int, []byte, error) {
+				switch asked++; asked {
+				case 1:
+					time.Sleep(time.Until(hangUp))
+					return 0, nil, errors.New("no answer")
+				case 2:
+					return http.StatusServiceUnavailable, nil, nil
+				default:
+					return http.StatusConflict, []byte(`{"code":"sold_out"}`), nil
+				}
+			},
+		}
+		o := orders(1)[0]
+		answer, err := s.Ask(t.Context(), &o, Persistence{Silent: true, Pause: func() time.Duration { return ms }})
+		var path string
+		for _, a := range o.Attempts {
+			path += fmt.Sprintf("%d:%d ", a.Process, a.Answer.Status)
+		}
+		last := o.Attempts[len(o.Attempts)-1]
+		if err != nil || answer.Code != "sold_out" || path != "0:0 1:503 0:409 1:409 " || last.Sent.Before(o.Attempts[1].Ended.Add(time.Second)) {
+			t.Errorf("%v, %+v, %s", err, answer, path)
 		}
 	})
-	one, other := httptest.NewServer(handler), httptest.NewServer(handler)
-	defer one.Close()
-	defer other.Close()
-	s, err := Open(Config{URLs: []string{one.URL, other.URL}, Patience: time.Second, Promise: history.Promise{AnswerWithin: time.Second}})
+}
+
+// TestCallersHangUp sends an order to a service that answers when its caller has hung up.
+func TestCallersHangUp(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller hangs up
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	s, err := Open(Config{URLs: []string{server.URL}, Patience: 50 * ms})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o := orders(1)[0]
-	answer, err := s.Ask(t.Context(), &o, Persistence{Silent: true, Pause: func() time.Duration { return ms }})
-	var path string
-	for _, a := range o.Attempts {
-		path += fmt.Sprintf("%d:%d ", a.Process, a.Answer.Status)
-	}
-	last := o.Attempts[len(o.Attempts)-1]
-	if err != nil || answer.Code != "sold_out" || path != "0:0 1:503 0:409 1:409 " || last.Sent.Before(o.Attempts[1].Ended.Add(time.Second)) {
-		t.Errorf("%v, %+v, %s", err, answer, path)
+	if a := s.try(0, NewRequest(&orders(1)[0]), true); a.Err == nil || a.NotSent || a.Ended.Before(a.Deadline) {
+		t.Errorf("%+v", a)
 	}
 }

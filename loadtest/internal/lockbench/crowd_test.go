@@ -5,17 +5,16 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // unlockFunc is a hold made of a function.
 type unlockFunc func()
@@ -25,13 +24,13 @@ func (f unlockFunc) Unlock(context.Context) error {
 	return nil
 }
 
-// mutexes are some callers' handles of a lock inside this process.
+// mutexes are some callers' handles of a lock inside this process. Virtual time goes on while callers wait for it.
 func mutexes(callers int) (locks []kinds.Lock) {
-	var mu sync.Mutex
+	held := make(chan struct{}, 1)
 	for range callers {
 		locks = append(locks, func(context.Context) (kinds.Hold, error) {
-			mu.Lock()
-			return unlockFunc(mu.Unlock), nil
+			held <- struct{}{}
+			return unlockFunc(func() { <-held }), nil
 		})
 	}
 	return locks
@@ -45,15 +44,18 @@ func TestCallersMeetSoManyTimes(t *testing.T) {
 	}
 }
 
+// TestCallersMeetForAWindow has the lock given back each 2 ms of a window of 200, and then by the three who wait at its end.
 func TestCallersMeetForAWindow(t *testing.T) {
 	t.Parallel()
-	const window = 200 * time.Millisecond
-	got := meet(t.Context(), job{Window: window}, mutexes(4))
-	got.Commands = 2 * got.All
-	s, err := got.sample()
-	if err != nil || got.All == 0 || got.Violations != 0 || got.Elapsed != window || s[commands] != 2 || s[perSecond] == 0 {
-		t.Errorf("%+v, %v, %v", got, s, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const window = 200 * time.Millisecond
+		got := meet(t.Context(), job{Window: window, Hold: 2 * time.Millisecond}, mutexes(4))
+		got.Commands = 2 * got.All
+		s, err := got.sample()
+		if err != nil || got.All != 103 || got.within() != 99 || got.Violations != 0 || got.Elapsed != window || s[commands] != 2 || s[perSecond] != 495 {
+			t.Errorf("%+v, %v, %v", got, s, err)
+		}
+	})
 }
 
 // TestTwoInsideAreSeen lets two in, one after the other, so that the race detector sees no race.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/history"
 )
 
@@ -196,7 +197,7 @@ func FuzzRead(f *testing.F) {
 
 // TestMain does not wait for the goroutines of fasthttp that close idle connections: they sleep, and end when there are none.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
+	busytest.Main(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"))
 }
 

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"inventory/internal/api/client"
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 )
@@ -99,14 +100,14 @@ const prefix = "run-"
 func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) (r *Replay, stopped error) {
 	server := httptest.NewServer(s)
 	defer server.Close()
-	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4})
+	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4, Patience: busytest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r = newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
 	r.Prefix, r.Services = "", services // the rows are the shop's
 	r.Environment.Add("target", "a shop")
-	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: time.Second, Staleness: time.Second}
+	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: busytest.Patience, Staleness: time.Second}
 	stopped = r.Drill.Play(ctx, r.run)
 	for _, sku := range s.skus {
 		s.rows.SKUs = append(s.rows.SKUs, *sku)

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"inventory/internal/busytest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { busytest.Main(m) }
 
 // TestWhatIsLeftOutIsSaid finds a Redis on its PATH, and nothing else.
 func TestWhatIsLeftOutIsSaid(t *testing.T) {

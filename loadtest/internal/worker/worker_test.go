@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"inventory/internal/busytest"
 )
 
 // TestMain makes the test program the workers that it starts.
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return context.DeadlineExceeded
 	}})
-	goleak.VerifyTestMain(m)
+	busytest.Main(m)
 }
 
 // twice doubles numbers, and says how far it came when it is interrupted.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/servertest"
@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable() // the client logs every fault that we make
-	goleak.VerifyTestMain(m)
+	busytest.Main(m)
 }
 
 // start starts a Redis of the test's own. It returns a server for each kind of client: one that keeps deadlines, and
-// one that does not.
-func start(t *testing.T) (*servertest.Redis, map[string]*server.Server) {
+// one that does not. A client waits that long for an answer.
+func start(t *testing.T, patience time.Duration) (*servertest.Redis, map[string]*server.Server) {
 	t.Helper()
 	own, err := servertest.StartRedis(t.Context())
 	if err != nil {
@@ -39,7 +39,7 @@ func start(t *testing.T) (*servertest.Redis, map[string]*server.Server) {
 	servers := make(map[string]*server.Server)
 	for kind, keeps := range map[string]bool{"keeps deadlines": true, "keeps none": false} {
 		rdb := redis.NewClient(&redis.Options{
-			Addr: own.Addr(), DisableIdentity: true, ContextTimeoutEnabled: keeps, ReadTimeout: time.Second, MaxRetries: -1,
+			Addr: own.Addr(), DisableIdentity: true, ContextTimeoutEnabled: keeps, ReadTimeout: patience, PoolTimeout: busytest.Patience, MaxRetries: -1,
 		})
 		s := server.New(rdb)
 		t.Cleanup(func() {
@@ -51,7 +51,7 @@ func start(t *testing.T) (*servertest.Redis, map[string]*server.Server) {
 	return own, servers
 }
 
-func soon() time.Time { return time.Now().Add(20 * time.Second) }
+func soon() time.Time { return time.Now().Add(busytest.Patience) }
 
 // inspect is a call that reads a lock.
 func inspect(name string) scripts.Call {
@@ -67,7 +67,7 @@ func acquire(name string, attempt *scripts.Attempt) scripts.Call {
 // A script that the server does not know is sent in full. That does not count as a second copy of the attempt.
 func TestUnknownScript(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for kind, s := range servers {
 		if err := s.Client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestUnknownScript(t *testing.T) {
 // A call to a server that stands still ends at an instant, with the caller's context, or when quit is closed.
 func TestRunIsBounded(t *testing.T) {
 	t.Parallel()
-	own, servers := start(t)
+	own, servers := start(t, time.Second)
 	if err := own.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRunIsBounded(t *testing.T) {
 // A command that ends by its deadline has no answer, whichever notices the deadline first: the command or its caller.
 func TestTimeOutIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for _, s := range servers {
 		for range 2000 {
 			_, err := server.Bounded(t.Context(), s, time.Now().Add(20*time.Microsecond), nil, func(ctx context.Context) (any, error) {
@@ -133,7 +133,7 @@ func TestTimeOutIsNoAnswer(t *testing.T) {
 // Many calls go in one round trip, also when the server does not know their scripts. Each has an answer of its own.
 func TestRunAll(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for kind, s := range servers {
 		if err := s.Client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestRunAll(t *testing.T) {
 // Without an answer, all calls fail, and none of them for ever.
 func TestRunAllWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	own, servers := start(t)
+	own, servers := start(t, time.Second)
 	if err := own.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestRunAllWithoutAnAnswer(t *testing.T) {
 // Calls that grant something new wait for replicas, if that is configured. Other calls do not.
 func TestReplicasThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for kind, s := range servers {
 		if err := s.WaitReplicas(1, 10*time.Millisecond); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestWaitReplicasIsPossible(t *testing.T) {
 // A server that evicts keys to free memory is found.
 func TestCheckMemory(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for kind, s := range servers {
 		for _, c := range []struct {
 			limit, policy string
@@ -248,7 +248,7 @@ func TestCheckMemory(t *testing.T) {
 // A refusal is an answer. A moving slot is not: another node may answer the same request.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	s := servers["keeps deadlines"]
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"nowhere:1"}})
 	t.Cleanup(func() { _ = cluster.Close() })
@@ -308,7 +308,7 @@ func TestClientInsideOfAnother(t *testing.T) {
 // With one server, work is split by size only, and ends with the first batch without an answer.
 func TestEachBatchOfOneServer(t *testing.T) {
 	t.Parallel()
-	_, servers := start(t)
+	_, servers := start(t, busytest.Patience)
 	for kind, s := range servers {
 		var batches []string
 		do := func(some []string) bool {
@@ -333,13 +333,13 @@ func TestEachBatchOfOneServer(t *testing.T) {
 // Calls that are repeated in full need no second connection.
 func TestRunAllOverOneConnection(t *testing.T) {
 	t.Parallel()
-	own, servers := start(t)
+	own, servers := start(t, busytest.Patience)
 	admin := servers["keeps none"].Client
 	if err := admin.Do(t.Context(), "acl", "setuser", "barred", "on", "nopass", "~*", "+@all", "-evalsha").Err(); err != nil {
 		t.Fatal(err)
 	}
 	rdb := redis.NewClient(&redis.Options{
-		Addr: own.Addr(), Username: "barred", Password: "any", DisableIdentity: true, ReadTimeout: time.Second, PoolSize: 1,
+		Addr: own.Addr(), Username: "barred", Password: "any", DisableIdentity: true, ReadTimeout: busytest.Patience, PoolSize: 1,
 	})
 	s := server.New(rdb)
 	t.Cleanup(func() {

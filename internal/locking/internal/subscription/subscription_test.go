@@ -1,15 +1,20 @@
 package subscription_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/locking/internal/subscription"
 	"inventory/internal/servertest"
@@ -17,12 +22,12 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable() // the client tells of every fault that we make
-	goleak.VerifyTestMain(m)
+	busytest.Main(m)
 }
 
 const channel = "wake"
 
-// A listener is a subscription to a Redis of the test's own.
+// A listener is a subscription to a server of the test's own.
 type listener struct {
 	t      *testing.T
 	own    *servertest.Redis
@@ -34,7 +39,8 @@ type listener struct {
 	stop     func() // and wait until it has ended
 }
 
-func listen(t *testing.T) *listener {
+// listen starts a listener that sends a ping after a silence.
+func listen(t *testing.T, silence time.Duration) *listener {
 	t.Helper()
 	own, err := servertest.StartRedis(t.Context())
 	if err != nil {
@@ -45,13 +51,20 @@ func listen(t *testing.T) *listener {
 			t.Error(err)
 		}
 	})
+	client := redis.NewClient(&redis.Options{Addr: own.Addr(), DisableIdentity: true, ReadTimeout: busytest.Patience})
+	return listenOn(t, own, client, silence)
+}
+
+// listenOn is listen with a client of a server, which is nil if it is not a real one.
+func listenOn(t *testing.T, own *servertest.Redis, client *redis.Client, silence time.Duration) *listener {
+	t.Helper()
 	l := &listener{
-		t: t, own: own, client: redis.NewClient(&redis.Options{Addr: own.Addr(), DisableIdentity: true}),
+		t: t, own: own, client: client,
 		received: make(chan string, 100), missed: make(chan struct{}, 100), told: make(chan error, 100),
 	}
 	t.Cleanup(func() { _ = l.client.Close() })
 	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, func() { l.missed <- struct{}{} }, func(why error) { l.told <- why })
-	l.Silence = 200 * time.Millisecond
+	l.Silence = silence
 	if l.Hears() {
 		t.Error("connected before it listens")
 	}
@@ -65,32 +78,9 @@ func listen(t *testing.T) *listener {
 		defer close(ended)
 		l.Listen(stop)
 	}()
-	within(t, "it tells that it works", l.missed)
-	if !l.Hears() {
-		t.Error("not connected")
-	}
+	busytest.Receive(t, "it tells that it works", l.missed)
+	busytest.Soon(t, "it is connected", l.Hears)
 	return l
-}
-
-// within waits for something.
-func within[T any](t *testing.T, what string, signal <-chan T) (got T) {
-	t.Helper()
-	select {
-	case got = <-signal:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("waited in vain: %s", what)
-	}
-	return got
-}
-
-// until waits until a subscription is connected, or is not.
-func (l *listener) until(connected bool) {
-	l.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); l.Hears() != connected; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("connected: %t", !connected)
-		}
-	}
 }
 
 func (l *listener) publish(payload string) {
@@ -100,44 +90,52 @@ func (l *listener) publish(payload string) {
 	}
 }
 
-// Messages arrive in order, also after a silence of several pings.
+// Messages arrive in order, also after a silence of several pings: the test runs in virtual time, where each is answered at once.
 func TestReceive(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
-	for round := range 2 {
-		for i := range 3 {
-			l.publish(fmt.Sprint(i))
-		}
-		for i := range 3 {
-			if got := within(t, "a message", l.received); got != fmt.Sprint(i) {
-				t.Errorf("received %q in place of %d", got, i)
+	synctest.Test(t, func(t *testing.T) {
+		memory := miniredis.NewMiniRedis()
+		t.Cleanup(memory.Close)
+		client := redis.NewClient(&redis.Options{
+			DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return memory.Dial() },
+		})
+		l := listenOn(t, nil, client, 200*time.Millisecond)
+		for round := range 2 {
+			for i := range 3 {
+				l.publish(fmt.Sprint(i))
+			}
+			for i := range 3 {
+				if got := busytest.Receive(t, "a message", l.received); got != fmt.Sprint(i) {
+					t.Errorf("received %q in place of %d", got, i)
+				}
+			}
+			if round == 0 {
+				time.Sleep(10 * l.Silence)
 			}
 		}
-		if round == 0 {
-			time.Sleep(3 * l.Silence) // the test needs this time to pass
+		if len(l.missed) > 0 {
+			t.Error("an idle connection was taken for broken")
 		}
-	}
-	if len(l.missed) > 0 {
-		t.Error("an idle connection was taken for broken")
-	}
+	})
 }
 
 // While the server is gone no caller should queue. When it is back, the subscription works again, and reports that
 // messages may have been missed.
 func TestServerComesBack(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	l := listen(t, busytest.Patience)
 	if err := l.own.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	l.until(false)
+	busytest.Soon(t, "it notices that the server has gone", func() bool { return !l.Hears() })
 	if err := l.own.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "it tells that it works again", l.missed)
-	l.until(true)
+	busytest.Receive(t, "it tells that it works again", l.missed)
+	busytest.Soon(t, "it is connected", l.Hears)
 	l.publish("again")
-	if got := within(t, "a message", l.received); got != "again" {
+	if got := busytest.Receive(t, "a message", l.received); got != "again" {
 		t.Errorf("received %q", got)
 	}
 }
@@ -145,22 +143,22 @@ func TestServerComesBack(t *testing.T) {
 // A silent server counts as gone, although its connection is open.
 func TestServerFallsSilent(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	l := listen(t, 200*time.Millisecond)
 	if err := l.own.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	l.until(false)
+	busytest.Soon(t, "it notices that the server is silent", func() bool { return !l.Hears() })
 	if err := l.own.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "it tells that it works again", l.missed)
-	l.until(true)
+	busytest.Receive(t, "it tells that it works again", l.missed)
+	busytest.Soon(t, "it is connected", l.Hears)
 }
 
-// Stop ends it at once, also while the server stands still.
+// Stop ends it also while the server stands still: the test resumes the server only after that.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	l := listen(t, time.Hour)
 	if err := l.own.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +167,7 @@ func TestStop(t *testing.T) {
 		defer close(ended)
 		l.stop()
 	}()
-	within(t, "it ends", ended)
+	busytest.Receive(t, "it ends", ended)
 	if l.Hears() {
 		t.Error("connected after its end")
 	}
