@@ -72,7 +72,7 @@ func (p *process) start() {
 	go func() {
 		defer close(p.ended)
 		for lines := bufio.NewScanner(output); lines.Scan(); {
-			fmt.Fprintln(p.log, lines.Text())
+			_, _ = fmt.Fprintln(p.log, lines.Text()) // a Log takes everything
 			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
 				p.url, p.admin = found[1], found[2]
 				close(p.ready)

@@ -68,7 +68,11 @@ func interrupted(t *testing.T, args func(address string) []string, signals ...sy
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer silent.Close()
+		defer func() {
+			if err := silent.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 		p = launch(t, args(silent.Addr().String())...)
 		conn, err := silent.Accept()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "play the history of this seed only")
-	simHistories = flag.Int("sim.histories", 30, "play that many histories, and half as many of RedLocks")
+	simHistories = flag.Int("sim.histories", 12, "play that many histories, and a sixth as many of RedLocks")
 	simFor       = flag.Duration("sim.for", 0, "play histories for so long instead, and half as long of RedLocks")
 )
 
@@ -25,7 +25,7 @@ func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simHistories, *
 
 // TestSimulationOfRedLocks plays them on several servers.
 func TestSimulationOfRedLocks(t *testing.T) {
-	simulate(t, locksim.RandomRed, *simHistories/2, *simFor/2)
+	simulate(t, locksim.RandomRed, *simHistories/6, *simFor/2)
 }
 
 // simulate plays so many random histories of a kind, or for so long if that is not 0.

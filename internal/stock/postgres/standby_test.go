@@ -34,16 +34,20 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool),
 		t.Fatal(err)
 	}
 	waited := false // the last commit, for the standby
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		waited = waited || strings.Contains(n.Message, "synchronous replication")
 	}
-	conn, err := pgx.ConnectConfig(t.Context(), config)
+	probe, err := pgx.ConnectConfig(t.Context(), config) // by itself: a request to cancel may come after its statement
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		if err := errors.Join(conn.Close(ctx), store.Close(), server.Stop()); err != nil {
+		if err := errors.Join(probe.Close(ctx), conn.Close(ctx), store.Close(), server.Stop()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -58,14 +62,15 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool),
 		// Each process of the server reads its settings in its own time. Commits wait for the standby once one of them
 		// was cut off while it waited.
 		patience := 20 * time.Millisecond
-		for again := true; again; again = waited != stalled && t.Context().Err() == nil {
+		for again := true; again && t.Context().Err() == nil; {
 			waited, patience = false, 2*patience
-			cut := time.AfterFunc(patience, func() { _ = conn.PgConn().CancelRequest(t.Context()) }) // the next round tries again
-			_, err := conn.Exec(t.Context(), "SELECT pg_logical_emit_message(true, 'probe', '')")
+			cut := time.AfterFunc(patience, func() { _ = probe.PgConn().CancelRequest(t.Context()) }) // the next round tries again
+			_, err := probe.Exec(t.Context(), "SELECT pg_logical_emit_message(true, 'probe', '')")
 			cut.Stop()
 			if canceled := (*pgconn.PgError)(nil); err != nil && (!errors.As(err, &canceled) || canceled.Code != "57014") {
 				t.Fatal(err)
 			}
+			again = waited != stalled || !stalled && err != nil
 		}
 	}
 	waits = func() bool {
