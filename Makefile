@@ -110,7 +110,7 @@ test-shuffled: servers ## Run each package's tests once more, in random order, b
 
 .PHONY: test-shuffled-alone
 test-shuffled-alone:
-	@end=$$((SECONDS + $(SHUFFLETIME))); packages=($$($(GO) list ./... | shuf)); tested=0; \
+	@end=$$((SECONDS + $(SHUFFLETIME))); packages=($$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | shuf)); tested=0; \
 	for package in "$${packages[@]}"; do \
 		((SECONDS < end)) || break; \
 		$(TEST) -count 1 -shuffle on "$$package"; \
