@@ -62,7 +62,7 @@ func shopID(o stock.Order) string {
 // refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. A refusal may be as old as soldOutFor.
 // If a try takes longer, it refuses nothing, and is repeated while a caller waits.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (left []*request, err error) {
-	for left = batch; ; {
+	for left = batch; slices.ContainsFunc(left, w.refusesNow); { // nearly always none
 		try, cancel := context.WithTimeout(ctx, soldOutFor)
 		left, err = w.tryRefuseByTerms(try, left)
 		tooLong := try.Err() != nil
@@ -71,21 +71,18 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (left []*r
 			return left, err
 		}
 	}
+	return left, nil
 }
 
 // tryRefuseByTerms returns the requests that it has not answered. The terms may have changed in another process, so they are read again
 // before they refuse anything. An order that was accepted before is still answered as a replay, whatever the terms are now.
 func (w *worker) tryRefuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	refusedNow := func(r *request) bool { return w.byTerms(r) != nil }
-	if !slices.ContainsFunc(batch, refusedNow) { // as nearly always
-		return batch, nil
-	}
 	if err := w.refresh(ctx); err != nil {
 		return batch, err
 	}
 	var refused []*request
 	for _, r := range batch {
-		if refusedNow(r) {
+		if w.refusesNow(r) {
 			refused = append(refused, r)
 		} else {
 			allowed = append(allowed, r)
@@ -110,6 +107,9 @@ func (w *worker) tryRefuseByTerms(ctx context.Context, batch []*request) (allowe
 
 // byTerms returns why the terms, as last read, refuse a request now.
 func (w *worker) byTerms(r *request) error { return w.service.refuses(*w.terms, w.sku, r.order) }
+
+// refusesNow reports whether the terms, as last read, refuse a request now.
+func (w *worker) refusesNow(r *request) bool { return w.byTerms(r) != nil }
 
 // refuses returns the refusal of an order by terms. It is no answer yet: the order may have been accepted before, on other
 // terms or by a process with other bounds, or its id may belong to another order.
