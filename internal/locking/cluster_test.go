@@ -308,6 +308,9 @@ func clusterReplicas(w *clustered) {
 	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), masters[(slices.Index(masters, w.master(m))+1)%len(masters)], nil))
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the client learns it from this call
 
+	rdb := w.client(busytest.Patience)
+	_, err = rdb.MasterForKey(ctx, m.stateKey) // it looks at the cluster now: later it might ask a node that is silent
+	w.ok(err)
 	var replicas []*servertest.Redis
 	for _, node := range w.cluster.Nodes() {
 		if !slices.Contains(masters, node) {
@@ -315,7 +318,7 @@ func clusterReplicas(w *clustered) {
 			replicas = append(replicas, node)
 		}
 	}
-	if _, err := w.locks(WaitReplicas(1, 300*time.Millisecond)).Mutex(w.name).Lock(ctx); !errors.Is(err, ErrNotReplicated) {
+	if _, err := w.locksOn(rdb, WaitReplicas(1, 300*time.Millisecond)).Mutex(w.name).Lock(ctx); !errors.Is(err, ErrNotReplicated) {
 		w.t.Errorf("without replicas: got %v, want ErrNotReplicated", err)
 	}
 	w.soon("it is cancelled", func() bool { return l.server.Client.Exists(ctx, m.stateKey).Val() == 0 })
