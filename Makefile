@@ -13,8 +13,9 @@ CHECKS_TOOL := $(GO) tool -modfile=../../tools.mod
 # The tests of the lab and of PostgreSQL's store take longest and mostly wait: they begin first, beside the others.
 PACKAGES ?= ./loadtest ./internal/stock/postgres ./...
 
-# Tests wait for databases and for times: packages run beside each other, one more than there are processors.
-BESIDE := -p $(shell expr $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)
+# Tests mostly wait for databases, processes and times: more run beside each other than there are processors.
+AT_ONCE := $(shell expr 2 \* $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
+BESIDE  := -p $(AT_ONCE) -parallel $(AT_ONCE)
 
 # What checks the files of deploy/ is a module of its own, which has the modules of Kubernetes, docker-compose and Prometheus.
 CHECKS_MODULE := deploy/checks

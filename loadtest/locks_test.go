@@ -11,17 +11,12 @@ import (
 	"inventory/internal/busytest"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/breaks"
-	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/report"
 )
 
 // TestAllLocksTakePart runs the program as a person does: it starts itself as the other processes.
 func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processor for itself
-	const another = "64 goroutines" // is "one caller" with more of them
-	want := slices.DeleteFunc(lockbench.Names(), func(name string) bool { return name == another })
-	if testing.Short() {
-		want = []string{"one caller", "3 processes"}
-	}
+	want := []string{"one caller", "3 processes"} // the other cases are these with more callers
 	d, _ := runProgram(t, "locks", "--quick", "--tiny", "--case", strings.Join(want, ";"))
 	var names []string
 	for _, s := range d.Sections[1:] { // the first one is about all of them

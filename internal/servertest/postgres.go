@@ -36,6 +36,7 @@ type Postgres struct {
 	parent   string   // of its folder
 	programs string   // folder of initdb and postgres
 	settings []string // in its command line
+	creates  *administrator
 }
 
 // PostgresOption changes how StartPostgres sets up the server.
@@ -63,7 +64,16 @@ func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, e
 	if err != nil {
 		return nil, err
 	}
-	return started(p, p.open(ctx, p.parent, p.initialize))
+	return started(p, p.setUp(ctx, p.initialize))
+}
+
+// setUp starts the server with a data folder that fill makes.
+func (p *Postgres) setUp(ctx context.Context, fill func(ctx context.Context) error) error {
+	if err := p.open(ctx, p.parent, fill); err != nil {
+		return err
+	}
+	p.creates = newAdministrator(p.URL())
+	return nil
 }
 
 func newPostgres(options []PostgresOption) (*Postgres, error) {
@@ -118,12 +128,11 @@ func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string,
 	// new server grows that takes several times as long.
 	create := fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
 		pgx.Identifier{name}.Sanitize(), pgx.Identifier{source}.Sanitize())
-	if err := p.execute(ctx, create); err != nil {
+	if err := p.creates.run(create); err != nil {
 		return "", nil, fmt.Errorf("creating a database: %w", err)
 	}
-	drop := func(ctx context.Context) error {
-		statement := fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", pgx.Identifier{name}.Sanitize())
-		if err := p.execute(ctx, statement); err != nil {
+	drop := func(context.Context) error {
+		if err := p.creates.run(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", pgx.Identifier{name}.Sanitize())); err != nil {
 			return fmt.Errorf("dropping the database %s: %w", name, err)
 		}
 		return nil
@@ -165,6 +174,7 @@ func executeAt(ctx context.Context, databaseURL, statement string) error {
 
 // Stop ends the server and removes its folder. Later calls do nothing.
 func (p *Postgres) Stop() error {
+	p.creates.close()
 	if p.running() { // an immediate shutdown: the data is no longer needed
 		if err := p.signal(syscall.SIGQUIT); err != nil {
 			return fmt.Errorf("stopping %s: %w", p.name, err)
@@ -232,7 +242,7 @@ func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOpt
 	if err != nil {
 		return nil, err
 	}
-	err = p.open(ctx, p.parent, func(ctx context.Context) error {
+	err = p.setUp(ctx, func(ctx context.Context) error {
 		err := p.fill(ctx, "pg_basebackup", "--pgdata", p.dataFolder(), "--host", "127.0.0.1", "--port", port,
 			"--username", postgresUser, "--checkpoint", "fast", "--no-sync")
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,14 +64,16 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool),
 		// was cut off while it waited.
 		patience := 20 * time.Millisecond
 		for again := true; again && t.Context().Err() == nil; {
-			waited, patience = false, 2*patience
-			cut := time.AfterFunc(patience, func() { _ = probe.PgConn().CancelRequest(t.Context()) }) // the next round tries again
+			waited = false
+			stop := cutting(t.Context(), probe, patience)
 			_, err := probe.Exec(t.Context(), "SELECT pg_logical_emit_message(true, 'probe', '')")
-			cut.Stop()
+			stop()
 			if canceled := (*pgconn.PgError)(nil); err != nil && (!errors.As(err, &canceled) || canceled.Code != "57014") {
 				t.Fatal(err)
 			}
-			again = waited != stalled || !stalled && err != nil
+			if again = waited != stalled || !stalled && err != nil; err != nil {
+				patience *= 2 // it was cut off on its way
+			}
 		}
 	}
 	waits = func() bool {
@@ -78,6 +81,24 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool),
 		return is(t, conn, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')`)
 	}
 	return store, stall, waits
+}
+
+// cutting asks the server again and again to cut a connection's statement off, until it is stopped: a request may come before its
+// statement.
+func cutting(ctx context.Context, conn *pgx.Conn, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var cuts sync.WaitGroup
+	cuts.Go(func() {
+		for {
+			select {
+			case <-time.After(every):
+				_ = conn.PgConn().CancelRequest(ctx) // the next one tries again
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); cuts.Wait() }
 }
 
 // TestAStalledStandby: an order that the standby does not have is neither visible nor acknowledged, however often it is
