@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"inventory/internal/stock"
 )
@@ -35,14 +36,23 @@ const (
 	tokenLeeway   = 30 * time.Second // by which clocks may differ
 	leastSecret   = 32               // bytes of an HS256 secret: as many as its hash has
 	leastRSABits  = 2048
+	mostChecked   = 1 << 16 // tokens that are remembered, of some 300 bytes each
 	algorithmHMAC = "HS256"
 )
 
-// tokens checks tokens.
+// tokens checks tokens: a signature costs more than the order that comes with it, so each token is checked once. Another key makes new
+// tokens, which remember nothing.
 type tokens struct {
-	parser *jwt.Parser
-	keys   jwt.VerificationKeySet
-	rights Rights
+	parser  *jwt.Parser
+	keys    jwt.VerificationKeySet
+	rights  Rights
+	checked *lru.Cache[hash, checked] // those that were good, by their hashes; the one that was not used for longest is forgotten
+}
+
+// checked is what a good token says.
+type checked struct {
+	caller Caller
+	until  time.Time
 }
 
 func newTokens(c TokenConfig, rights Rights) (*tokens, error) {
@@ -69,7 +79,8 @@ func newTokens(c TokenConfig, rights Rights) (*tokens, error) {
 	if c.Issuer != "" {
 		options = append(options, jwt.WithIssuer(c.Issuer))
 	}
-	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}, rights}, nil
+	remembered, err := lru.New[hash, checked](mostChecked)
+	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}, rights, remembered}, err
 }
 
 // secret reads the secret of HS256. It refuses a PEM file: if the file is a public key, anybody could sign with it.
@@ -124,6 +135,9 @@ var (
 
 // caller returns the buyer of a token as a caller.
 func (t *tokens) caller(text string) (Caller, error) {
+	if caller, is := t.remembered(text); is {
+		return caller, nil
+	}
 	var claims tokenClaims
 	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
 		return Caller{}, reason(err)
@@ -131,7 +145,15 @@ func (t *tokens) caller(text string) (Caller, error) {
 	if stock.CheckBuyerID(claims.Subject) != nil {
 		return Caller{}, errSubject
 	}
-	return Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject, Rights: t.rights}, nil
+	caller := Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject, Rights: t.rights}
+	t.checked.Add(hashOf(text), checked{caller, claims.ExpiresAt.Add(tokenLeeway)})
+	return caller, nil
+}
+
+// remembered returns the caller of a token that was good, and has not expired since.
+func (t *tokens) remembered(text string) (Caller, bool) {
+	found, is := t.checked.Get(hashOf(text))
+	return found.caller, is && time.Now().Before(found.until)
 }
 
 // keysFor returns the keys to check a token with. RFC 7515 refuses a token with critical headers that are not

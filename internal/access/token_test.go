@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -210,6 +211,58 @@ func TestTokenConfigErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "\n") {
 			t.Errorf("%+v: %v; want %s", c.config, err, c.says)
 		}
+	}
+}
+
+// TestATokenIsCheckedOnce takes the key away: what is checked again is refused.
+func TestATokenIsCheckedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ed := pairs(t)[0]
+		g := guard(t, Config{Tokens: TokenConfig{Algorithm: ed.algorithm, KeyFile: ed.file, Audience: "inventory"}})
+		known := "Bearer " + sign(t, "EdDSA", ed.private, claims())
+		if costs := g.Costs(known); !costs {
+			t.Error("a new token costs nothing")
+		}
+		want, err := g.Authenticate(known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.known.Load().tokens.keys = jwt.VerificationKeySet{Keys: []jwt.VerificationKey{ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))}}
+		if got, err := g.Authenticate(known); err != nil || got != want || g.Costs(known) {
+			t.Errorf("for the second time: %+v, %v, costs %v", got, err, g.Costs(known))
+		}
+		if _, err := g.Authenticate("Bearer " + sign(t, "EdDSA", ed.private, with("sub", "bob"))); !errors.Is(err, errToken) {
+			t.Errorf("another token: %v", err)
+		}
+		if _, err := g.Authenticate(known + "="); !errors.Is(err, errToken) {
+			t.Errorf("the same token and more: %v", err)
+		}
+		time.Sleep(time.Hour + tokenLeeway)
+		if _, err := g.Authenticate(known); !errors.Is(err, errToken) || !g.Costs(known) {
+			t.Errorf("after its end: %v", err)
+		}
+	})
+}
+
+// TestARememberedTokenEndsWithItsKey: when the key is another one, so are the tokens.
+func TestARememberedTokenEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	ed, other := pairs(t)[0], pairs(t)[0]
+	g := guard(t, Config{Tokens: TokenConfig{Algorithm: ed.algorithm, KeyFile: ed.file, Audience: "inventory"}})
+	known := "Bearer " + sign(t, "EdDSA", ed.private, claims())
+	if _, err := g.Authenticate(known); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(other.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(ed.file, text, 0o600), g.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Authenticate(known); !errors.Is(err, errToken) {
+		t.Errorf("with another key: %v", err)
 	}
 }
 

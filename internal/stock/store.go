@@ -56,6 +56,9 @@ type Store interface {
 	// Views reads what each segment of each SKU holds and on which terms it is sold, each SKU in one snapshot and without any lock.
 	// A SKU that does not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
+	// Ages reads how often each SKU was written, without any lock: while the age of a SKU is the same, nothing has happened to what its
+	// segments hold, and no order was accepted. A SKU that does not exist is missing in the result.
+	Ages(ctx context.Context, skus ...string) (map[string]Age, error)
 	// BuyerOrders reads the deductions of a buyer that hold units and count for the buyer limit, at most limit of them: those of the
 	// buyer's own namespace, or the shop's, in the order of their keys. What was taken before the SKU had a limit may
 	// be missing: see [MostMarked].
@@ -97,7 +100,7 @@ type Store interface {
 	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
 	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
-	// A limit of 0 reads no ids.
+	// A limit of 0 reads no ids. Ages tell whether what it has read is still so.
 	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (View, error)
 
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same

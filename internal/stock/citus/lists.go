@@ -96,6 +96,11 @@ func eachShard[T any](ctx context.Context, s *Store, skus []string, work func(*p
 	return all, nil
 }
 
+// Ages implements [stock.Store].
+func (s *Store) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.Age, error) { return o.Ages(ctx, some...) })
+}
+
 // Views implements [stock.Store].
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) { return o.Views(ctx, some...) })

@@ -67,6 +67,11 @@ CROSS JOIN LATERAL (
 ) AS g
 WHERE k.sku_id = ANY ($1::text[]);
 
+-- name: ages
+-- In:  $1 sku_ids
+-- Out: sku_id, layout, the sum of the segments' versions
+SELECT sku_id, max(layout), sum(version)::bigint FROM stock_segments WHERE sku_id = ANY ($1::text[]) GROUP BY sku_id;
+
 -- name: accepted :patient
 -- In:  $1 sku_id, $2 how many
 -- Out: the ids of orders that were accepted

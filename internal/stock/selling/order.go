@@ -24,6 +24,12 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if len(order.Lines) <= mediumOrder {
 		s.lastSmaller.Store(time.Now().UnixNano())
 	}
+	for _, line := range order.Lines {
+		if err := s.soldOut.entry(line.SKU).refuse(order.Of(line).Key(), order.OrderID); err != nil {
+			s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
+			return nil, false, err
+		}
+	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	places := s.placing
 	if len(order.Lines) > mediumOrder {
@@ -190,6 +196,9 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 			return p, nil, cmp.Or(s.expire(ctx, line.SKU), stock.ErrLayout)
 		default:
 			refusal = stock.Shortage(line.SKU, left)
+			if view.SoldOut() {
+				s.cacheSoldOut(line.SKU)
+			}
 		}
 	}
 	s.seen.learn(views)

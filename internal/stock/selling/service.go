@@ -139,6 +139,7 @@ func NewService(c Config) *Service {
 	s.levels.pending = make(map[string]int64)
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
+	s.workers.running.Go(s.confirmSoldOut)
 	s.workers.running.Go(s.tellLevels)
 	s.workers.running.Go(s.forgetIdle)
 	return s

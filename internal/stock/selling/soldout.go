@@ -37,32 +37,34 @@ func (c *soldOutCache) invalidate(sku string) {
 
 // The bounds of the sold-out cache.
 const (
-	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
-	confirmEvery = soldOutFor / 2   // an entry is confirmed again when it is this old, before it lapses
-	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
-	entryIdle    = 10 * time.Second // an entry that was not needed for this long is dropped
-	loadRest     = 3                // the next load of a SKU waits this many times the length of the last one
-	cacheLimit   = 4 << 20          // ids of all SKUs together, at 8 to 10 bytes each
-	fullRest     = time.Minute      // until the next load of a SKU whose ids did not fit
+	soldOutFor    = time.Second      // for this long a refusal may rest on one read of the rows
+	confirmEvery  = soldOutFor / 2   // entries are confirmed this often, before they lapse
+	confirmAtOnce = 1000             // by one statement
+	loadLimit     = 10 * time.Second // for reading the accepted ids of a SKU
+	entryIdle     = 10 * time.Second // an entry that was not needed for this long is dropped
+	loadRest      = 3                // the next load of a SKU waits this many times the length of the last one
+	cacheLimit    = 4 << 20          // ids of all SKUs together, at 8 to 10 bytes each
+	fullRest      = time.Minute      // until the next load of a SKU whose ids did not fit
 )
 
 // soldOutEntry is what this process knows of one SKU that has sold out: a fact in three parts, all true at one instant. No
-// segment held anything; accepted are the ids of all orders that had been accepted; versions are those of the segments.
-// While the versions are the same nothing has been written, so reading them confirms the other two parts. The fact ends by
+// segment held anything; accepted are the ids of all orders that had been accepted; age is that of the SKU.
+// While the age is the same nothing has been written, so reading it confirms the other two parts. The fact ends by
 // itself when the first reservation that was live then expires: from that instant its units can be bought.
 //
-// The goroutine run loads the ids once, and confirms the fact while orders need it. An invalidated entry stays invalid. A
-// restock invalidates it after its commit, so no earlier read can overtake the restock.
+// The goroutine run loads the ids once. Service.confirmSoldOut confirms the fact while orders need it. An invalidated entry stays
+// invalid. A restock invalidates it after its commit, so no earlier read can overtake the restock.
 type soldOutEntry struct {
 	service    *Service
 	sku        string
 	ctx        context.Context // ends when it is invalidated
 	invalidate context.CancelFunc
-	needed     atomic.Bool // by an order, since it was last confirmed
-	refusal    error       // shared by all refused orders
+	needed     atomic.Bool   // by an order, since it was last confirmed
+	unused     time.Duration // for how long no order has needed it; only confirmSoldOut uses it
+	refusal    error         // shared by all refused orders
 
 	// Written before the first confirmation, and never again.
-	versions []int64
+	age      stock.Age
 	accepted []uint64  // hashes of the ids, ascending
 	until    time.Time // zero: no reservation is live
 	// confirmed is an instant just before the last read that confirmed the fact; nil: there was none yet.
@@ -110,19 +112,12 @@ func (s *Service) cacheSoldOut(sku string) {
 	}
 }
 
-// run loads the entry, and confirms it until the fact has ended or nobody needs it. The rest after it bounds the cost of a SKU that
-// sells out again and again.
+// run loads the entry, and forgets it when it has ended. The rest after it bounds the cost of a SKU that sells out again and again.
 func (e *soldOutEntry) run() {
 	s := e.service
 	known, rest := e.load()
-	for unused := time.Duration(0); known && unused < entryIdle && e.confirm(); unused += confirmEvery {
-		if e.needed.Swap(false) {
-			unused = 0
-		}
-		select {
-		case <-time.After(confirmEvery):
-		case <-e.ctx.Done():
-		}
+	if known {
+		<-e.ctx.Done()
 	}
 	e.invalidate()
 	s.pause(rest)
@@ -153,24 +148,59 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 		return false, fullRest
 	case err == nil && empty.SoldOut():
 		slices.Sort(accepted)
-		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
+		e.age, e.accepted, e.until = empty.Age(), accepted, empty.NextExpiry
 		s.soldOut.ids.Add(int64(len(accepted)))
+		e.confirmed.Store(&start)
 		s.observe(Activity{Kind: SoldOutCached, Took: took})
 		known = true
 	}
 	return known, loadRest * took
 }
 
-// confirm reports whether the rows have not changed, and no reservation has expired. During the read the entry stays valid until it
-// lapses.
-func (e *soldOutEntry) confirm() bool {
-	asked := time.Now()
-	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
-	defer cancel()
-	empty, err := e.service.store.SoldOut(ctx, e.sku, 0, nil)
-	if err != nil || !empty.SoldOut() || !slices.Equal(empty.Versions, e.versions) || e.service.over(e.sku, e.until) {
-		return false
+// confirmSoldOut confirms the entries that orders need, and ends the others, as long as the service runs.
+func (s *Service) confirmSoldOut() {
+	for s.pause(confirmEvery) {
+		for some := range slices.Chunk(s.soldOut.needed(), confirmAtOnce) {
+			s.confirm(some)
+		}
 	}
-	e.confirmed.Store(&asked)
-	return true
+}
+
+// needed returns the entries that were loaded and are to be confirmed.
+func (c *soldOutCache) needed() (entries []*soldOutEntry) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, e := range c.bySKU {
+		if e.ctx.Err() != nil || e.confirmed.Load() == nil {
+			continue
+		}
+		if e.unused += confirmEvery; e.needed.Swap(false) {
+			e.unused = 0
+		}
+		if e.unused < entryIdle {
+			entries = append(entries, e)
+		} else {
+			e.invalidate()
+		}
+	}
+	return entries
+}
+
+// confirm confirms entries whose SKUs have the same age, and of which no reservation has expired, and ends the others. During the read
+// they stay valid until they lapse. If it fails they stay, too: a later look shows whether anything has happened since.
+func (s *Service) confirm(entries []*soldOutEntry) {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(s.background, soldOutFor)
+	defer cancel()
+	ages, err := s.store.Ages(ctx, stock.Column(entries, func(e *soldOutEntry) string { return e.sku })...)
+	if err != nil {
+		return // the probe of the database tells it
+	}
+	for _, e := range entries {
+		if ages[e.sku] != e.age || s.over(e.sku, e.until) {
+			e.invalidate()
+		} else {
+			e.confirmed.Store(&asked)
+		}
+	}
 }

@@ -47,15 +47,44 @@ func (m *meter) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult
 	return m.Store.Merge(ctx, merge)
 }
 
+func (m *meter) Order(ctx context.Context, p stock.Placement) ([]stock.Deduction, bool, error) {
+	m.asked.Add(1)
+	return m.Store.Order(ctx, p)
+}
+
+func (m *meter) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+	m.asked.Add(1)
+	return m.Store.PlacedOrder(ctx, orderID)
+}
+
 func (m *meter) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
 	m.asked.Add(1)
 	return m.Store.Deductions(ctx, sku, orderIDs)
 }
 
 func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.View, error) {
+	after, err := m.look(ctx)
+	if err != nil {
+		return stock.View{}, err
+	}
+	defer after()
+	return m.Store.SoldOut(ctx, sku, limit, accepted)
+}
+
+func (m *meter) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, error) {
+	after, err := m.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer after()
+	return m.Store.Ages(ctx, skus...)
+}
+
+// look counts a read, or holds it up. after is to be called when it has its result.
+func (m *meter) look(ctx context.Context) (after func(), err error) {
 	m.mu.Lock()
-	held, after := m.held, m.after
-	m.after = nil
+	held := m.held
+	after, m.after = m.after, nil
 	if !held {
 		m.begun = time.Now()
 		m.looked++
@@ -63,13 +92,12 @@ func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	m.mu.Unlock()
 	if held {
 		<-ctx.Done()
-		return stock.View{}, ctx.Err()
+		return nil, ctx.Err()
 	}
-	empty, err := m.Store.SoldOut(ctx, sku, limit, accepted)
-	if after != nil {
-		after()
+	if after == nil {
+		after = func() {}
 	}
-	return empty, err
+	return after, nil
 }
 
 func (m *meter) Watch(ctx context.Context, listening func(), restocked func(string)) error {
@@ -185,7 +213,82 @@ func TestLosersCostNoStatement(t *testing.T) {
 	})
 }
 
-// empty is a store of a SKU that is sold out, whose answers take a while.
+// TestABasketOfASoldOutSKUCostsNoStatement: an order of several SKUs of which one has sold out is refused from memory, also where only
+// such orders ask for it. An order that was accepted is still a replay.
+func TestABasketOfASoldOutSKUCostsNoStatement(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		store, seen := &meter{Store: w.store}, &counts{}
+		s := w.startOn(store, seen.note)
+		synctest.Wait() // it listens, which forgets what is remembered
+		w.create(s, 1, 3)
+		if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "plenty", Stock: 100, Segments: 3}); err != nil {
+			t.Fatal(err)
+		}
+		asks := func(id string) (created bool, err error) {
+			_, created, err = s.Order(t.Context(), stock.MultiOrder{OrderID: id, BuyerID: "b", Lines: []stock.Line{{SKU: "plenty", Quantity: 1}, {SKU: sku, Quantity: 1}}})
+			return created, err
+		}
+		if created, err := asks("winner"); err != nil || !created {
+			t.Fatalf("the first order: %v, %v", created, err)
+		}
+		counted := seen.fromMemory.Load()
+		for n := 0; seen.fromMemory.Load() == counted; n++ {
+			if _, err := asks(fmt.Sprint("before-", n)); stock.CodeOf(err) != stock.CodeSoldOut {
+				t.Fatalf("a loser: %v, want %s", err, stock.CodeSoldOut)
+			}
+			time.Sleep(10 * time.Millisecond)
+			if n > 1000 {
+				t.Fatal("it is not remembered")
+			}
+		}
+		asked := store.asked.Load()
+		for n := range 100 {
+			var e *stock.Error
+			if _, err := asks(fmt.Sprint("loser-", n)); !errors.As(err, &e) || e.Code != stock.CodeSoldOut || e.SKU != sku {
+				t.Errorf("loser %d: %v, want %s of %s", n, err, stock.CodeSoldOut, sku)
+			}
+		}
+		if got := store.asked.Load() - asked; got != 0 {
+			t.Errorf("100 losers cost %d statements, want 0", got)
+		}
+		if created, err := asks("winner"); created || err != nil {
+			t.Errorf("the winner again: %v, %v", created, err)
+		}
+	})
+}
+
+// TestOneStatementConfirmsAllThatSoldOut: that 50 SKUs have sold out costs as many looks as that one has.
+func TestOneStatementConfirmsAllThatSoldOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &meter{Store: empty{}}
+		s := serve(t, selling.Config{Store: store})
+		lose := func(n int) {
+			_, _, err := s.Deduct(t.Context(), fmt.Sprint("sku-", n), stock.Order{OrderID: "loser", Quantity: 1})
+			if stock.CodeOf(err) != stock.CodeSoldOut {
+				t.Fatalf("a loser was told %v, want %s", err, stock.CodeSoldOut)
+			}
+		}
+		for n := range 50 {
+			lose(n)
+		}
+		time.Sleep(time.Second) // each was loaded
+		asked, looked := store.asked.Load(), store.looks()
+		for range 100 {
+			for n := range 50 {
+				lose(n)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if got := store.asked.Load() - asked; got != 0 {
+			t.Errorf("refusals cost %d statements in 10 s, want 0", got)
+		}
+		if got := store.looks() - looked; got < 19 || got > 21 {
+			t.Errorf("looked %d times in 10 s, want 20", got)
+		}
+	})
+}
+
+// empty is a store of SKUs that are sold out, whose answers take a while.
 type empty struct{ endless }
 
 func (empty) Watch(ctx context.Context, listening func(), _ func(sku string)) error {
@@ -194,9 +297,13 @@ func (empty) Watch(ctx context.Context, listening func(), _ func(sku string)) er
 	return nil
 }
 
-func (empty) Views(context.Context, ...string) (map[string]stock.View, error) {
+func (empty) Views(_ context.Context, skus ...string) (map[string]stock.View, error) {
 	time.Sleep(10 * time.Millisecond)
-	return map[string]stock.View{sku: {Layout: 1, Segments: []int64{0, 0, 0}}}, nil
+	views := make(map[string]stock.View)
+	for _, sku := range skus {
+		views[sku] = stock.View{Layout: 1, Segments: []int64{0, 0, 0}}
+	}
+	return views, nil
 }
 
 func (empty) Merge(_ context.Context, m stock.Batch) (stock.BatchResult, error) {
@@ -212,7 +319,16 @@ func (empty) Deductions(context.Context, string, []string) (map[string]stock.Ded
 
 func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.View, error) {
 	time.Sleep(10 * time.Millisecond)
-	return stock.View{Versions: []int64{1, 1, 1}}, nil
+	return stock.View{Layout: 1, Versions: []int64{1, 1, 1}}, nil
+}
+
+func (empty) Ages(_ context.Context, skus ...string) (map[string]stock.Age, error) {
+	time.Sleep(10 * time.Millisecond)
+	ages := make(map[string]stock.Age)
+	for _, sku := range skus {
+		ages[sku] = stock.Age{Layout: 1, Version: 1 + 1 + 1}
+	}
+	return ages, nil
 }
 
 // TestSoldOutIsConfirmedWhileAsked: while buyers come, two small statements a second are enough. It runs in virtual

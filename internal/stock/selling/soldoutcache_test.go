@@ -35,6 +35,14 @@ func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted f
 	return stock.View{Versions: []int64{1, 2, 3}}, nil
 }
 
+func (s soldOutStore) Ages(_ context.Context, skus ...string) (map[string]stock.Age, error) {
+	ages := make(map[string]stock.Age)
+	for _, sku := range skus {
+		ages[sku] = stock.Age{Version: 1 + 2 + 3}
+	}
+	return ages, nil
+}
+
 // remembering returns a service whose cache has a SKU that has sold out to that many buyers.
 func remembering(t testing.TB, accepted int) *Service {
 	t.Helper()

@@ -63,6 +63,11 @@ SELECT k.sku_id, k.layout,
        coalesce(k.max_reserve_us, 0), k.archived_at
 FROM skus k WHERE k.sku_id IN (SELECT value FROM json_each($1));
 
+-- name: ages
+-- In:  $1 sku_ids
+-- Out: sku_id, layout, the sum of the segments' versions
+SELECT sku_id, max(layout), sum(version) FROM stock_segments WHERE sku_id IN (SELECT value FROM json_each($1)) GROUP BY sku_id;
+
 -- name: accepted
 -- In:  $1 sku_id, $2 how many
 -- Out: the ids of orders that were accepted

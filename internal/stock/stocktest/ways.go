@@ -131,8 +131,12 @@ func testVersions(_ *testing.T, k *kit) {
 	k.createKnown(60, 3)
 	for _, way := range ways() {
 		before, _, _ := k.soldOut(0)
+		young := k.age()
 		k.takes(way, k.batch(0, stock.Fence{}, by("b", way.name, 1)), stock.Accepted)
 		after, _, _ := k.soldOut(0)
+		if old := k.age(); !young.Before(old) || old != k.view(sku).Age() {
+			k.t.Errorf("%s: age %+v, then %+v; a look says %+v", way.name, young, old, k.view(sku).Age())
+		}
 		grown := false
 		for i := range after {
 			if after[i] < before[i] {
@@ -164,6 +168,16 @@ func testLimit(_ *testing.T, k *kit) {
 		k.takes(way, k.batch(n%2, stock.Fence{}, by(buyer+"'s friend", buyer+"'s friend", 3)), stock.Accepted)
 	}
 	k.balance(at, 60-1-6*len64(ways()), 0, 1+6*len64(ways()))
+}
+
+// age reads the age of the SKU that create made, beside that of a SKU that does not exist.
+func (k *kit) age() stock.Age {
+	k.t.Helper()
+	ages, err := k.store.Ages(k.t.Context(), "none", sku)
+	if _, there := ages[sku]; err != nil || len(ages) != 1 || !there {
+		k.t.Fatalf("ages: %+v, %v", ages, err)
+	}
+	return ages[sku]
 }
 
 func len64[T any](list []T) int64 { return int64(len(list)) }

@@ -132,6 +132,18 @@ func (b Base) Views(ctx context.Context, skus ...string) (map[string]stock.View,
 	}, "views", skus)
 }
 
+// Ages implements [stock.Store].
+func (b Base) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, error) {
+	ages := make(map[string]stock.Age, len(skus))
+	return ages, b.DB.Each(ctx, func(row Row) error {
+		var sku string
+		var age stock.Age
+		err := row.Scan(&sku, &age.Layout, &age.Version)
+		ages[sku] = age
+		return err
+	}, "ages", skus)
+}
+
 // SoldOut is [stock.Store.SoldOut] in a transaction that reads one snapshot. scan reads an id without a copy.
 func SoldOut(ctx context.Context, q Querier, sku string, limit int, scan func(Row) error) (view stock.View, err error) {
 	views, err := Base{DB: q}.Views(ctx, sku)
