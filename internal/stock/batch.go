@@ -12,14 +12,21 @@ type Segment struct {
 	Layout    int64
 	Version   int64 // grows with every write
 	Fence     Fence // the newest that has written
+	Held      bool  // by another transaction: not locked, and read as it was last committed
 }
 
 // ArchivedLayout is the layout of the segments of a SKU that is archived. No seller uses it, so the rows refuse every write
 // that takes units. A write that gives units back does not check the layout.
 const ArchivedLayout = -1
 
+// levelsOf returns what can be taken from each segment.
 func levelsOf(segments []Segment) []int64 {
-	return Column(segments, func(row Segment) int64 { return row.Available })
+	return Column(segments, func(row Segment) int64 {
+		if row.Held {
+			return 0
+		}
+		return row.Available
+	})
 }
 
 // Spread divides units over n segments as evenly as possible. The first ones get the odd units.
@@ -70,6 +77,10 @@ type Batch struct {
 	SaleWindow SaleWindow
 	// Deadline is the instant of this process' clock after which nothing may be written; zero: only the context has one.
 	Deadline time.Time
+	// RowWait is how long a row is waited for that another transaction holds; 0: until the deadline. Then the error is [ErrHeld].
+	RowWait time.Duration
+	// FreeRows has a merge leave out the rows that another transaction holds.
+	FreeRows bool
 	At       time.Time // zero: the store's clock
 	Orders   []Order
 	// Parts are what several segments together seem to hold for the only order of a merge: a store that tries an order of several SKUs at
@@ -111,6 +122,9 @@ func (b Batch) refusal(rows []Segment) error {
 		if row.Layout != b.Layout {
 			return ErrLayout
 		}
+		if row.Held {
+			continue
+		}
 		if segment, fence := b.Row(i); !fence.Passes(row.Fence) {
 			refused[segment] = row.Fence.Token
 		}
@@ -126,6 +140,7 @@ type BatchResult struct {
 	Outcomes  []Outcome
 	Available int64     // what the segment holds, or all of them together
 	Segments  []int64   // after a merge: what each segment holds
+	Held      []int     // segments that a merge has left out
 	At        time.Time // the instant of the decision
 	Merged    int       // orders that took from more than one segment
 	Expired   int       // reservations whose units came back first, for a merge
@@ -153,6 +168,7 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 	}
 	plan = b.fill(levelsOf(rows), facts)
 	plan.At, plan.Expired, plan.NextExpiry = facts.At, facts.Expired, facts.NextExpiry
+	b.leaveOpen(&plan, rows)
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)
 		plan.NextExpiry = Earlier(plan.NextExpiry, plan.Outcomes[i].Deduction.ExpiresAt)
@@ -160,6 +176,29 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 	limited := slices.ContainsFunc(plan.Outcomes, func(o Outcome) bool { return o.Kind == Limited })
 	plan.Stale = facts.Expired == ExpireLimit || facts.HasExpired && limited
 	return plan, nil
+}
+
+// leaveOpen says of each order that is short whether a row that was left out could have filled it, alone or with others, or
+// reservations could that have expired: their units come back only to rows that are locked.
+func (b Batch) leaveOpen(plan *BatchPlan, rows []Segment) {
+	held := int64(0)
+	for i, row := range rows {
+		if row.Held {
+			plan.Held = append(plan.Held, i)
+			plan.Segments[i] = row.Available
+			held += row.Available
+		}
+	}
+	if plan.Held == nil {
+		return
+	}
+	due := !plan.NextExpiry.IsZero() && !plan.At.Before(plan.NextExpiry)
+	for i := range plan.Outcomes {
+		o := &plan.Outcomes[i]
+		if due && (o.Kind == Short || o.Kind == Limited) || o.Kind == Short && o.Available+held >= b.Orders[i].Quantity {
+			o.Kind = Open
+		}
+	}
 }
 
 // Facts are what a store has read, under the locks of a write, to decide orders from.
@@ -214,6 +253,7 @@ const (
 	Short                           // not enough stock; Available says how much was left when its turn came
 	Limited                         // its buyer would hold more than the limit
 	Closed                          // the SKU is not sold at that instant
+	Open                            // what another transaction holds could fill it: it is not decided
 )
 
 // Outcome is what became of one order of a batch.

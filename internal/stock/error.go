@@ -121,6 +121,10 @@ var ErrStale = fmt.Errorf("%w: more reservations have expired than one transacti
 // be.
 var ErrLate = fmt.Errorf("%w: the deadline has passed", ErrUnwritten)
 
+// ErrHeld is returned by a [Store] for a write that was to wait only briefly for a row ([Batch.RowWait]), and did not get it. Nothing was
+// written, nor will be.
+var ErrHeld = fmt.Errorf("%w: another transaction holds the row", ErrUnwritten)
+
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or another program that writes to the tables. Nothing was written.
 var ErrGuard = fmt.Errorf("%w: database guard fired", ErrUnwritten)
@@ -146,7 +150,10 @@ func Unavailable(err error, doing string) error {
 		return err
 	}
 	message := outcomeUnknown
-	if errors.Is(err, ErrUnwritten) {
+	switch {
+	case errors.Is(err, ErrHeld):
+		message = "another transaction holds rows of the SKU; nothing was written for the request, nor will be; send it again"
+	case errors.Is(err, ErrUnwritten):
 		message = "nothing was written for the request, nor will be; send it again"
 	}
 	return &Error{

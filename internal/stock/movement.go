@@ -117,7 +117,9 @@ func PlanMovement(m Movement, segments []Segment, stock int64) (plan MovementPla
 	case m.NewLayout():
 		plan.Rows = layOut(segments, cmp.Or(m.Segments, len(segments)))
 	case m.Quantity > 0:
-		plan.Changes = Spread(m.Quantity, len(segments))
+		if plan.Changes = spreadOverFree(m.Quantity, segments); plan.Changes == nil {
+			return plan, ErrHeld
+		}
 	default: // what is left is spread anew
 		available := Sum(levelsOf(segments))
 		if available+m.Quantity < 0 {
@@ -128,6 +130,29 @@ func PlanMovement(m Movement, segments []Segment, stock int64) (plan MovementPla
 		}
 	}
 	return plan, nil
+}
+
+// spreadOverFree divides units over the segments that are not held; nil: all are.
+func spreadOverFree(units int64, segments []Segment) []int64 {
+	free := FreeOf(segments)
+	if len(free) == 0 {
+		return nil
+	}
+	changes := make([]int64, len(segments))
+	for i, some := range Spread(units, len(free)) {
+		changes[free[i]] = some
+	}
+	return changes
+}
+
+// FreeOf returns the indexes of the segments that no other transaction holds.
+func FreeOf(segments []Segment) (free []int) {
+	for i, row := range segments {
+		if !row.Held {
+			free = append(free, i)
+		}
+	}
+	return free
 }
 
 // layOut spreads what segments hold over n rows of the layout that follows theirs. The first one counts all reserved units.

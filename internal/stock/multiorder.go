@@ -87,6 +87,8 @@ type Placement struct {
 	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
 	// the order in one write.
 	AtOnce bool
+	// RowWait is as in a [Batch].
+	RowWait time.Duration
 	// Emptied is called for each SKU of which the order may have left a segment empty, before it is taken for good; nil: nobody asks.
 	Emptied func(sku string)
 }
@@ -190,6 +192,8 @@ func (b Batch) refusalOfLine(result BatchResult) error {
 		return b.SaleWindow.Refusal(b.SKU, b.At)
 	case b.Segment >= 0:
 		return ErrSpread
+	case o.Kind == Open:
+		return Unavailable(ErrHeld, "take from all segments")
 	default:
 		return Shortage(b.SKU, o.Available)
 	}

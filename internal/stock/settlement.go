@@ -325,6 +325,23 @@ func unitsOf(parts []Part) (units int64) {
 	return units
 }
 
+// Free has units go to a free segment in place of one whose row another transaction holds. It reports false if there is none.
+func (r Returns) Free(rows []Segment) bool {
+	free := FreeOf(rows)
+	for _, units := range []map[int]int64{r.Segments, r.Reserved} {
+		for i, row := range rows {
+			if row.Held && units[i] != 0 {
+				if len(free) == 0 {
+					return false
+				}
+				units[free[0]] += units[i]
+				delete(units, i)
+			}
+		}
+	}
+	return true
+}
+
 // Units returns how many come back.
 func (r Returns) Units() (units int64) {
 	for _, n := range r.Segments {

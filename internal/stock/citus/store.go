@@ -82,8 +82,8 @@ func (s *Store) again(ctx context.Context, work func(*placements) error) error {
 		p := s.placements()
 		err := work(p)
 		switch {
-		case err == nil:
-			return nil
+		case err == nil, errors.Is(err, stock.ErrHeld):
+			return err
 		case (shardGone(err) || postgres.Deadlocked(err)) && (try == mostTries || ctx.Err() != nil):
 			return stock.Unwritten(err)
 		case shardGone(err):

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -143,9 +144,23 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// Merge implements [stock.Store].
+// Merge implements [stock.Store]. If another transaction holds a row for long, the merge leaves it out. If all rows are held, it waits.
 func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
 	merge.Segment = stock.AllSegments
+	if merge.RowWait > 0 {
+		if result, err = s.merge(ctx, merge); errors.Is(err, stock.ErrHeld) {
+			merge.FreeRows = true
+			result, err = s.merge(ctx, merge)
+		}
+		if !errors.Is(err, stock.ErrHeld) {
+			return result, err
+		}
+		merge.FreeRows, merge.RowWait = false, 0
+	}
+	return s.merge(ctx, merge)
+}
+
+func (s *Store) merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
 		result, err = tables.Take(ctx, tx, merge)
 		return err

@@ -13,17 +13,18 @@
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
 -- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
--- wait for another one of the same order id. It waits for 100 ms at most, so that no reservation is much shorter than was asked: a
--- transaction, which makes up for its waits, decides then.
-WITH locked AS MATERIALIZED (
+-- wait for another one of the same order id. It waits for 50 ms at most, so that no reservation is much shorter than was asked, and
+-- that a row which is held for long delays few orders: a transaction, which makes up for its waits, decides then.
+WITH bounded AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '50ms', true)
+), locked AS MATERIALIZED (
     SELECT available
-    FROM stock_segments
+    FROM bounded, stock_segments
     WHERE sku_id = $1 AND segment = $2 AND layout = $10
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
-    FOR UPDATE
+    FOR UPDATE OF stock_segments
 ), segment_row AS MATERIALIZED (
-    SELECT available, $2::integer AS s,
-           CASE WHEN set_config('lock_timeout', '100ms', true) <> '' THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
+    SELECT available, $2::integer AS s, coalesce($9::timestamptz, clock_timestamp()) AS at
     FROM locked
 ), inserted AS (
     INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)

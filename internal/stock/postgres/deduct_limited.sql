@@ -15,12 +15,14 @@
 -- Scalar sub-selects look up what each order needs, because they use the index. For a join, a planner that knows old sizes
 -- of growing tables would read all rows of the SKU, or compare each order with each buyer. The earliest expiry is read in
 -- the order of its index.
-WITH segment_row AS MATERIALIZED (
+WITH bounded AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '50ms', true)
+), segment_row AS MATERIALIZED (
     SELECT available
-    FROM stock_segments
+    FROM bounded, stock_segments
     WHERE sku_id = $1 AND segment = $2 AND layout = $10
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
-    FOR UPDATE
+    FOR UPDATE OF stock_segments
 ), fresh AS MATERIALIZED (
     SELECT o, q, r, buyer_id
     FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $15::text[]) AS asked (o, q, r, buyer_id)
@@ -34,7 +36,7 @@ WITH segment_row AS MATERIALIZED (
         WHERE n.units + excluded.units <= excluded.most
     RETURNING buyer_id
 ), decided AS MATERIALIZED (
-    SELECT $2::integer AS s, CASE WHEN buyers >= 0 AND held >= 0 AND set_config('lock_timeout', '100ms', true) <> ''
+    SELECT $2::integer AS s, CASE WHEN buyers >= 0 AND held >= 0
                                   THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (

@@ -39,7 +39,8 @@ LIMIT $2;
 -- Out: the number of reservations
 --
 -- A commit or an extension of reservations locks their rows and no segment's. So the rows are locked here, in ascending order,
--- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes
+-- and those that turn out to be committed, or to end later, are left out. So are those whose rows another transaction holds: they are
+-- found the next time. If a segment no longer exists, another one takes
 -- its units, as in stock.Returns.
 --
 -- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
@@ -54,7 +55,7 @@ WITH due AS MATERIALIZED (
     SELECT d.order_id, d.buyer_id, d.quantity, d.segment
     FROM unnest(ARRAY(SELECT order_id FROM due ORDER BY order_id)) AS late (order_id)
     CROSS JOIN LATERAL (
-        SELECT * FROM deductions WHERE sku_id = $1 AND order_id = late.order_id OFFSET 0 FOR UPDATE
+        SELECT * FROM deductions WHERE sku_id = $1 AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
     ) AS d
     WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
 ), ended AS (

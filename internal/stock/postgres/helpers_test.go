@@ -9,6 +9,10 @@ package postgres_test
 // dark_test.go
 //   - network: carries connections until it goes dark: those that there are then deliver nothing any more, and new ones work
 //
+// expire_test.go
+//   - ended: checks that the reservation of reserve has ended or not, and the audit
+//   - reserve: reserves two units for a second, and returns the instant
+//
 // export_test.go
 //   - Gather: returns functions of one gatherer, whose transactions have at most five writes: one adds a write, carried out by carry; one waits for the writer, after all writes
 //   - OpenPatiently: is Open for a test that runs in real time, on a machine of any speed: it gives up no statement and no connection, and the server gives up none of its sessions

@@ -13,6 +13,18 @@ SELECT 1 FROM stock_segments WHERE sku_id = $1 AND segment = 0 FOR UPDATE;
 SELECT available, reserved, fence, fence_owner, layout, version
 FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE;
 
+-- name: lock_free
+-- In:  $1 sku_id
+-- Out: as lock_segments, and whether another transaction holds the row: then it is not locked, and read as it was last committed
+WITH free AS MATERIALIZED (
+    SELECT segment, available, reserved, fence, fence_owner, layout, version
+    FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE SKIP LOCKED
+)
+SELECT coalesce(f.available, g.available), coalesce(f.reserved, g.reserved), coalesce(f.fence, g.fence),
+       coalesce(f.fence_owner, g.fence_owner), coalesce(f.layout, g.layout), coalesce(f.version, g.version), f.segment IS NULL
+FROM stock_segments g LEFT JOIN free f USING (segment)
+WHERE g.sku_id = $1 ORDER BY segment;
+
 -- name: lock_some
 -- In:  $1 sku_id, $2 segments
 -- Out: as lock_segments, of those that exist
@@ -50,6 +62,11 @@ SELECT $1, b, q, $4::bigint FROM unnest($2::text[], $3::bigint[]) AS asked (b, q
 ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most;
+
+-- name: lock_buyers
+-- In: $1 sku_id, $2 buyer_ids, ascending
+SELECT 1 FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0 FOR UPDATE) AS n;
 
 -- name: uncount_buyers
 -- In: $1 sku_id, $2 buyer_ids, $3 units that come back

@@ -29,13 +29,16 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return s.settleAlone(ctx, []stock.Settlement{settlement})
 }
 
-// settleAlone settles lines of different SKUs in a transaction of its own.
+// settleAlone settles lines of different SKUs in a transaction of its own. Units do not wait for rows that another transaction holds for
+// long: others take them.
 func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement) (results []stock.Settled, err error) {
 	again := false
-	err = s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
-		results, err = tables.Settle(ctx, tx, lines, again)
-		again = true // then it gives something back
-		return err
+	err = tables.UntilFree(func(how tables.Locking) error {
+		return s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
+			results, err = tables.Settle(ctx, tx, lines, again, how)
+			again = true // then it gives something back
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -121,12 +122,26 @@ func (t transaction) Send(ctx context.Context, statements *tables.Statements) er
 	if len(statements.List) == 0 {
 		return nil
 	}
-	return t.db.sendOn(ctx, t.Conn(), statements)
+	err := t.db.sendOn(ctx, t.Conn(), statements)
+	if statements.Briefly && StateOf(err) == lockNotAvailable {
+		return fmt.Errorf("%w: %w", stock.ErrHeld, err)
+	}
+	return err
 }
 
 // Notify implements [tables.Tx]. The notification goes out with the commit.
 func (t transaction) Notify(statements *tables.Statements, sku string) {
 	statements.Exec("notify", sku)
+}
+
+// RowWait implements [tables.Tx].
+func (t transaction) RowWait(statements *tables.Statements, wait time.Duration) {
+	limit := t.db.sessions.all["lock_timeout"].value
+	if wait > 0 {
+		limit = fmt.Sprintf("%dms", wait.Milliseconds())
+	}
+	statements.Exec("limit_waits", limit)
+	statements.Briefly = statements.Briefly || wait > 0
 }
 
 // Instant implements [tables.Tx]. It reads the instant once the transaction has its locks.
@@ -160,7 +175,7 @@ func (transaction) Expire(statements *tables.Statements, sku string, at time.Tim
 
 // waitedLong is how old the instant of a decision may be when its last row is written. It is as long as deduct.sql and
 // deduct_limited.sql wait.
-const waitedLong = 100 * time.Millisecond
+const waitedLong = 50 * time.Millisecond
 
 // inTime makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
 // inserted. If the first of its sales has ended meanwhile, it begins again. What it has reserved lasts as long as was asked from now

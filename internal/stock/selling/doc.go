@@ -85,6 +85,10 @@
 //   - The token is refused ([stock.FencedError]): somebody has held the lock since, and the worker goes on without it. Or a
 //     Redis with a clock ahead has been here; then the worker still holds its lock, gets a token above the row's, and goes on
 //     with that.
+//   - Somebody else holds the row of a segment for long: a write waits 50 ms for it, and then takes from another segment. That segment
+//     is tried last for half a second, and for up to eight if it is still held. A merge leaves out rows that are held. What only these
+//     could fill is not decided (503, nothing is written). Units that come back go to rows that are free. Resegmenting, fewer
+//     units and new terms wait for all rows.
 //   - Redis is gone: a breaker keeps workers from waiting for it, and finds out when it is back. All goes on under the guard.
 //   - A caller leaves: its order is dropped if its write has not begun, and finished if it has.
 //   - A write comes too late ([stock.ErrLate]): nothing was written. The orders of its batch that still have time are

@@ -3,6 +3,7 @@ package selling
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/locking"
@@ -157,4 +158,53 @@ func (s *Service) acquire(sku string, take func() (*locking.Hold, error)) *locki
 		return nil
 	}
 	return hold
+}
+
+// How long a write waits for a row that another transaction holds, if other segments may fill it: the longer one if nothing else is left
+// to try. For how long such a segment is tried last: twice as long each time.
+const (
+	rowWait      = 10 * time.Millisecond
+	longRowWait  = 500 * time.Millisecond
+	shortestHeld = 500 * time.Millisecond
+	longestHeld  = 8 * time.Second
+)
+
+// heldRows are the segments of whose rows a write found that another transaction holds them for long: a statement of somebody else, a
+// transaction that is stuck.
+type heldRows map[int]heldRow
+
+// heldRow is such a row.
+type heldRow struct {
+	until time.Time // then it is tried again
+	rest  time.Duration
+}
+
+// note notes a segment whose row is held.
+func (h heldRows) note(segment int) {
+	rest := max(shortestHeld, min(2*h[segment].rest, longestHeld))
+	h[segment] = heldRow{time.Now().Add(rest), rest}
+}
+
+// any reports whether a row is held, as far as is known.
+func (h heldRows) any() bool {
+	now := time.Now()
+	for _, row := range h {
+		if now.Before(row.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// last returns those of some segments whose rows are free as far as is known, or all of them if none is.
+func (h heldRows) last(segments []int) []int {
+	if len(h) == 0 {
+		return segments
+	}
+	now := time.Now()
+	free := slices.DeleteFunc(slices.Clone(segments), func(segment int) bool { return now.Before(h[segment].until) })
+	if len(free) == 0 {
+		return segments
+	}
+	return free
 }

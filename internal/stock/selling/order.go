@@ -129,6 +129,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 // if no single one holds enough.
 func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	single := true // one segment is to fill each line
+	held := 0      // tries that met a row which somebody else holds
 	for tries := 1; ctx.Err() == nil; tries++ {
 		overtaken(ctx, tries)
 		looked := time.Now()
@@ -152,6 +153,14 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 				placement.Lines = placed
 			}
 		}
+		switch placement.RowWait = rowWait; {
+		case held == maxHops:
+			placement.RowWait = longRowWait
+		case held == maxHops+1:
+			placement.Lines = fromFreeRows(placement.Lines)
+		case held > maxHops+1: // no row of a SKU is free
+			placement.RowWait = 0
+		}
 		if err := caller.Err(); err != nil {
 			return nil, false, stock.Unwritten(err)
 		}
@@ -159,6 +168,9 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		switch {
 		case errors.Is(err, stock.ErrSpread):
 			single = false
+		case errors.Is(err, stock.ErrHeld) && !isRefusal(err):
+			s.seen.moveOn(order)
+			held++
 		case errors.Is(err, stock.ErrStale):
 			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
 				return nil, false, err
@@ -203,6 +215,21 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 	}
 	s.seen.learn(views)
 	return p, refusal, nil
+}
+
+// isRefusal reports whether an error is the answer to a caller.
+func isRefusal(err error) bool {
+	_, is := errors.AsType[*stock.Error](err)
+	return is
+}
+
+// fromFreeRows has all lines taken from all segments whose rows nobody holds.
+func fromFreeRows(lines []stock.Batch) []stock.Batch {
+	free := slices.Clone(lines)
+	for i := range free {
+		free[i].Segment, free[i].Parts, free[i].FreeRows = noSegment, nil, true
+	}
+	return free
 }
 
 // placedLine says where a line is to be taken from.
@@ -331,6 +358,17 @@ func (s *seen) place(order stock.MultiOrder, allowed func(stock.View, stock.Line
 		}
 	}
 	return lines, true
+}
+
+// moveOn has the next orders take from other segments.
+func (s *seen) moveOn(order stock.MultiOrder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range order.Lines {
+		if k := s.known[line.SKU]; k != nil {
+			k.segment = (k.segment + 1) % len(k.Segments)
+		}
+	}
 }
 
 // take takes units from one segment. It reports false if none seems to hold so many.

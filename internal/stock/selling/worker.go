@@ -47,13 +47,14 @@ type worker struct {
 	until    time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
 	expiries int          // how often the batch at hand has waited for expired reservations
 	skipped  bool         // the last write found the row of its segment held by somebody else
+	held     heldRows     // segments that are tried last
 	shared   []*request   // these are in a shared write
 }
 
 func (s *Service) newWorker(sku string) *worker {
 	w := &worker{
 		service: s, sku: sku, queue: newQueue(), settling: newQueue(),
-		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways},
+		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways}, held: make(heldRows),
 	}
 	w.queue.oneEach.Store(true) // until it is known whether there is a buyer limit
 	return w
@@ -114,7 +115,7 @@ func (w *worker) segmentForAll(requests []*request) (segment int, fits bool) {
 		}
 		units += r.order.Quantity
 	}
-	if found := w.shuffle(w.segmentsWith(units)); len(found) > 0 {
+	if found := w.shuffle(w.held.last(w.segmentsWith(units))); len(found) > 0 {
 		return found[0], true
 	}
 	return 0, false
@@ -280,7 +281,7 @@ func (w *worker) refresh(ctx context.Context) error {
 // choose returns the segments that can fill the first request, as far as is known: only the locked one if it can, otherwise
 // all that can, shuffled.
 func (w *worker) choose(pending []*request) []int {
-	found := w.segmentsWith(pending[0].order.Quantity)
+	found := w.held.last(w.segmentsWith(pending[0].order.Quantity))
 	if w.lock.held() && slices.Contains(found, w.lock.segment) {
 		return []int{w.lock.segment}
 	}

@@ -37,15 +37,24 @@ func (w *worker) writeFirst(pending []*request, n int, write func([]*request) ([
 // write writes requests to the segment and answers them. It returns those that did not fit.
 func (w *worker) write(ctx context.Context, requests []*request) (short []*request, err error) {
 	batch, start := w.batch(requests), time.Now()
+	if len(w.segmentsWith(requests[0].order.Quantity)) > 1 { // another one can fill it, too
+		batch.RowWait = rowWait
+	}
 	var result stock.BatchResult
 	err = w.writeFenced(ctx, w.lock.holds(), func(fences map[int]stock.Fence) (err error) {
 		batch.Fence = fences[batch.Segment]
 		result, err = w.service.store.Deduct(ctx, batch)
 		return err
 	})
+	if errors.Is(err, stock.ErrHeld) {
+		w.held.note(batch.Segment)
+		w.lock.release() // another segment's is needed
+		return requests, nil
+	}
 	if err != nil {
 		return nil, err
 	}
+	delete(w.held, batch.Segment)
 	return w.wrote(ctx, requests, start, result, batch.Fence.Token != 0), nil
 }
 
@@ -83,6 +92,8 @@ func (w *worker) answer(ctx context.Context, requests []*request, result stock.B
 			waiting, again = append(waiting, r), append(again, r)
 		case o.Kind == stock.Short:
 			r.refuse(stock.Shortage(w.sku, o.Available))
+		case o.Kind == stock.Open:
+			r.refuse(stock.Unavailable(stock.ErrHeld, "take from all segments"))
 		case o.Kind == stock.Limited:
 			r.refuse(stock.BuyerLimited(w.sku, r.order.BuyerID, w.terms.PerBuyerLimit))
 		case o.Kind == stock.Closed:
@@ -222,7 +233,10 @@ func (w *worker) writeMerge(
 	ctx context.Context, pending []*request, start time.Time, holds map[int]*locking.Hold, locked bool,
 ) (again []*request, err error) {
 	merge := w.batch(pending)
-	merge.InTurn = false
+	merge.InTurn, merge.RowWait = false, longRowWait
+	if w.held.any() {
+		merge.RowWait = rowWait
+	}
 	var result stock.BatchResult
 	err = w.writeFenced(ctx, holds, func(fences map[int]stock.Fence) (err error) {
 		merge.Fences = fences
@@ -238,6 +252,9 @@ func (w *worker) writeMerge(
 	w.service.noteExpired(w.sku, result.Expired)
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes, slices.Contains(result.Segments, 0))
 	w.levels = result.Segments
+	for _, segment := range result.Held {
+		w.held.note(segment)
+	}
 	if stock.Sum(w.levels) == 0 {
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)

@@ -9,6 +9,11 @@ SELECT 1 FROM stock_segments WHERE sku_id = $1 AND segment = 0;
 -- Out: all segments, ascending: available, reserved, fence, fence_owner, layout, version
 SELECT available, reserved, fence, fence_owner, layout, version FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
 
+-- name: lock_free
+-- In:  $1 sku_id
+-- Out: as lock_segments, and whether another transaction holds the row: none does
+SELECT available, reserved, fence, fence_owner, layout, version, false FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
+
 -- name: lock_some
 -- In:  $1 sku_id, $2 segments
 -- Out: as lock_segments, of those that exist
@@ -61,6 +66,10 @@ SELECT $1, b, q, $4 FROM (SELECT value AS b, $3 ->> key AS q FROM json_each($2) 
 ORDER BY b
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most;
+
+-- name: lock_buyers
+-- In: $1 sku_id, $2 buyer_ids. There is nothing to wait for.
+SELECT 1 FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT value FROM json_each($2));
 
 -- name: uncount_buyers
 -- In: $1 sku_id, $2 buyer_ids, $3 units that come back

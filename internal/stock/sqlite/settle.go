@@ -24,7 +24,7 @@ func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]sto
 // settle settles lines of different SKUs.
 func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement) (results []stock.Settled, err error) {
 	err = s.inShared(ctx, lines[0].Deadline, size, func(tx *transaction) error {
-		results, err = tables.Settle(ctx, tx, lines, true)
+		results, err = tables.Settle(ctx, tx, lines, true, tables.LockSoon)
 		return err
 	})
 	if err != nil {

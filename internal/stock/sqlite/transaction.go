@@ -176,6 +176,9 @@ func (t *transaction) take(ctx context.Context, step *tables.Statement) error {
 // Instant implements [tables.Tx]. A transaction that has the file does not wait any more.
 func (*transaction) Instant(_ *tables.Statements, given time.Time, at *time.Time) { *at = now(given) }
 
+// RowWait implements [tables.Tx]. A transaction has the file to itself.
+func (*transaction) RowWait(*tables.Statements, time.Duration) {}
+
 // Notify implements [tables.Tx]. There is no other process.
 func (*transaction) Notify(*tables.Statements, string) {}
 

@@ -28,16 +28,25 @@ func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, err
 // start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
 //
-// Of a batch for one segment that row alone is locked. A transaction on another segment may commit an order id or a buyer's units
+// Of a batch for one segment that row alone is locked, and of a merge that leaves out what others hold all the others. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
 // restarts.
 func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Batch) (decide func() (stock.BatchResult, error)) {
 	facts, expired, merges := &stock.Facts{}, new(int), batch.Segment == stock.AllSegments
 	var rows *[]stock.Segment
-	if merges {
+	if batch.RowWait > 0 {
+		tx.RowWait(read, batch.RowWait)
+	}
+	switch {
+	case merges && batch.FreeRows:
+		rows = read.LockFree(batch.SKU)
+	case merges:
 		rows, expired = read.LockRefilled(tx, batch.SKU, batch.At)
-	} else {
+	default:
 		rows = read.LockSome(batch.SKU, batch.Segment)
+	}
+	if batch.RowWait > 0 {
+		tx.RowWait(read, 0)
 	}
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
 	if merges {
@@ -49,6 +58,9 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 	return func() (stock.BatchResult, error) {
 		if len(*rows) == 0 {
 			return stock.BatchResult{}, cmp.Or(SKUExists(ctx, tx, batch.SKU), stock.ErrLayout)
+		}
+		if len(stock.FreeOf(*rows)) == 0 {
+			return stock.BatchResult{}, stock.ErrHeld
 		}
 		facts.Expired = *expired
 		plan, err := stock.PlanBatch(batch, *rows, *facts)

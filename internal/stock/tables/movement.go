@@ -16,9 +16,21 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 	if err != nil {
 		return false, err
 	}
+	if m.Quantity <= 0 {
+		return b.move(ctx, m, terms, LockInTheEnd)
+	}
+	err = UntilFree(func(how Locking) error {
+		created, err = b.move(ctx, m, terms, how)
+		return err
+	})
+	return created, err
+}
+
+// move adds a movement. Only one that adds units does so without all rows.
+func (b Base) move(ctx context.Context, m stock.Movement, terms []byte, how Locking) (created bool, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		statements, write := &Statements{}, &Statements{}
-		all, expired := statements.LockAll(m.SKU), new(int)
+		all, expired := statements.Lock(ctx, tx, m.SKU, how), new(int)
 		if m.NeedsExpired() {
 			all, expired = statements.LockRefilled(tx, m.SKU, m.At)
 		}
@@ -31,7 +43,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		if !created && len(*all) > 0 {
 			err = sameMovement(ctx, tx, m)
 		} else {
-			err = move(ctx, tx, write, m, *all, stocked)
+			err = carryOut(ctx, tx, write, m, *all, stocked)
 		}
 		if err != nil {
 			return err
@@ -49,8 +61,8 @@ func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
 	return s.Exec("insert_movement", m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
 }
 
-// move plans a movement and writes the plan.
-func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, stocked int64) error {
+// carryOut plans a movement and writes the plan.
+func carryOut(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, stocked int64) error {
 	plan, err := stock.PlanMovement(m, all, stocked)
 	if err != nil {
 		return err

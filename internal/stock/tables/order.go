@@ -58,14 +58,22 @@ func PlaceOrder(ctx context.Context, tx Tx, p stock.Placement, byRow bool) (line
 	statements.Exec("insert_order", o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
 	quantities := stock.Column(o.Lines, func(l stock.Line) int32 { return int32(l.Quantity) }) //nolint:gosec // at most stock.MaxQuantity
 	statements.Exec("insert_lines", o.OrderID, o.SKUs(), quantities)
+	if p.RowWait > 0 {
+		tx.RowWait(statements, p.RowWait)
+	}
 	for i, line := range p.Lines {
 		switch {
 		case !byRow:
+		case line.FreeRows:
+			statements.LockFree(o.Lines[i].SKU)
 		case line.Segment < 0:
 			statements.LockAll(o.Lines[i].SKU)
 		default:
 			statements.LockSome(o.Lines[i].SKU, line.Segment)
 		}
+	}
+	if p.RowWait > 0 {
+		tx.RowWait(statements, 0)
 	}
 	tx.Instant(statements, p.At, &p.At)
 	if err := tx.Send(ctx, statements); err != nil || !created {

@@ -3,6 +3,7 @@ package tables
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -113,11 +114,13 @@ const noTerms = "{}"
 // Settling is a settlement in a transaction.
 type Settling struct {
 	stock.Settlement
-	Results  []stock.Settled            // nil: it would give units back to rows that are not locked
-	There    map[string]stock.Deduction // under locks; of an unknown SKU there are none
-	sql      func(name string) SQL      // has the texts of its statements; nil: the transaction has
-	ids      []string                   // in the order in which they are locked
-	returns  bool                       // it may give units back: the rows of all segments are locked
+	Results  []stock.Settled                    // nil: it would give units back to rows that are not locked
+	There    map[string]stock.Deduction         // under locks; of an unknown SKU there are none
+	sql      func(name string) SQL              // has the texts of its statements; nil: the transaction has
+	ids      []string                           // in the order in which they are locked
+	returns  bool                               // it may give units back: the rows of all segments are locked
+	rows     func(*Statements) *[]stock.Segment // locks them
+	how      Locking                            // has locked them
 	segments *[]stock.Segment
 	amended  map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
 }
@@ -127,7 +130,10 @@ func SettlingOf(settlement stock.Settlement, sql func(name string) SQL) *Settlin
 	ids := settlement.OrderIDs()
 	slices.Sort(ids)
 	returns := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
-	return &Settling{Settlement: settlement, sql: sql, ids: ids, returns: returns, segments: new([]stock.Segment)}
+	return &Settling{
+		Settlement: settlement, sql: sql, ids: ids, returns: returns, segments: new([]stock.Segment),
+		rows: func(lock *Statements) *[]stock.Segment { return lock.LockAll(settlement.SKU) },
+	}
 }
 
 // LockSettled adds to statements what locks and reads all that settlements change, and sends them. It returns the store's time after
@@ -136,7 +142,7 @@ func LockSettled(ctx context.Context, tx Tx, lock *Statements, all []*Settling) 
 	for _, w := range all {
 		lock.SQL = w.sql
 		if w.returns {
-			w.segments = lock.LockAll(w.SKU)
+			w.segments = w.rows(lock)
 		}
 		w.There = lock.Whole("lock_whole", w.SKU, w.ids)
 		w.amended = lock.Amendments(w.Settlement)
@@ -153,19 +159,25 @@ func (w *Settling) Plan(settlement stock.Settlement, at time.Time) stock.Settlem
 
 // Write adds what was planned, unless it gives units back to rows that are not locked.
 func (w *Settling) Write(tx Tx, write *Statements, plan stock.SettlementPlan, at time.Time) {
-	if w.Results = nil; w.returns || len(plan.Returns.Segments)+len(plan.Returns.Buyers) == 0 {
-		w.Results, write.SQL = plan.Results, w.sql
-		write.Settle(tx, w.SKU, plan, at)
+	w.Results = nil
+	if !w.returns && len(plan.Returns.Segments)+len(plan.Returns.Buyers) > 0 {
+		return
 	}
+	w.Results, write.SQL = plan.Results, w.sql
+	if w.how == LockFree && len(plan.Returns.Buyers) > 0 { // who holds a row may count them, too
+		write.Exec("lock_buyers", w.SKU, slices.Sorted(maps.Keys(plan.Returns.Buyers)))
+	}
+	write.Settle(tx, w.SKU, plan, at)
 }
 
-// Settle settles lines of different SKUs. It locks the rows of all segments of those that may give units back, or of all lines. If a line
+// Settle settles lines of different SKUs. It locks the rows of the segments of those that may give units back, or of all lines. If a line
 // gives units back after all, to rows that are not locked, that is a race.
-func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool) (results []stock.Settled, err error) {
+func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool, how Locking) (results []stock.Settled, err error) {
 	all, of := make([]*Settling, len(lines)), make(map[string]*Settling, len(lines))
 	for i, line := range lines {
 		all[i] = SettlingOf(line, nil)
-		all[i].returns, of[line.SKU] = all[i].returns || lockAll, all[i]
+		all[i].returns, all[i].how, of[line.SKU] = all[i].returns || lockAll, how, all[i]
+		all[i].rows = func(lock *Statements) *[]stock.Segment { return lock.Lock(ctx, tx, line.SKU, how) }
 	}
 	now, err := LockSettled(ctx, tx, &Statements{}, all)
 	if err != nil {
@@ -178,6 +190,9 @@ func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool) 
 			if err := SKUExists(ctx, tx, w.SKU); err != nil {
 				return nil, err
 			}
+		}
+		if how == LockFree && !plans[i].Returns.Free(*w.segments) {
+			return nil, stock.ErrHeld
 		}
 		if w.Write(tx, write, plans[i], at); w.Results == nil {
 			return nil, ErrRaced

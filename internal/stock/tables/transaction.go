@@ -14,6 +14,8 @@ import (
 type Statements struct {
 	List []*Statement
 	SQL  func(name string) SQL // has the texts of those that are added next; nil: the transaction has
+	// Briefly says that some of them wait only briefly for rows (Tx.RowWait): that they did not get these is [stock.ErrHeld].
+	Briefly bool
 }
 
 // Statement is one of them.
@@ -61,6 +63,8 @@ type Tx interface {
 	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most, and says how many those were. The
 	// rows of all segments are locked.
 	Expire(statements *Statements, sku string, at time.Time) (reservations *int)
+	// RowWait says how long the statements after it wait for a row; 0: as long as usual.
+	RowWait(statements *Statements, wait time.Duration)
 	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the
 	// store's clock.
 	Instant(statements *Statements, given time.Time, at *time.Time)
@@ -79,6 +83,67 @@ func (s *Statements) LockRefilled(tx Tx, sku string, at time.Time) (segments *[]
 	s.LockAll(sku)
 	expired = tx.Expire(s, sku, at)
 	return s.segments("lock_segments", sku), expired
+}
+
+// Locking is how a write that brings units back locks the rows of a SKU.
+type Locking int
+
+// The tries of such a write, one after the other, as long as each is [stock.ErrHeld].
+const (
+	LockSoon     Locking = iota // all rows, if nobody holds one for long
+	LockFree                    // those rows that nobody holds
+	LockInTheEnd                // all rows: somebody holds each of them
+)
+
+// What a write that brings units back, or needs all rows, waits for a row.
+const (
+	heldAfter  = 500 * time.Millisecond // then the units go to other rows
+	tellBefore = 100 * time.Millisecond // before the end of its context, there is time to say that a row is held
+)
+
+// UntilFree calls write with each way of locking, until it is not [stock.ErrHeld].
+func UntilFree(write func(Locking) error) (err error) {
+	for how := LockSoon; how <= LockInTheEnd; how++ {
+		if err = write(how); !errors.Is(err, stock.ErrHeld) {
+			return err
+		}
+	}
+	return err
+}
+
+// Lock locks the rows of a SKU one of these ways.
+func (s *Statements) Lock(ctx context.Context, tx Tx, sku string, how Locking) *[]stock.Segment {
+	switch how {
+	case LockFree:
+		return s.LockFree(sku)
+	case LockSoon:
+		tx.RowWait(s, heldAfter)
+	default:
+		tx.RowWait(s, untilLate(ctx))
+	}
+	defer tx.RowWait(s, 0)
+	return s.LockAll(sku)
+}
+
+// untilLate returns how long a row may be waited for; 0: as long as usual.
+func untilLate(ctx context.Context) time.Duration {
+	deadline, is := ctx.Deadline()
+	if !is {
+		return 0
+	}
+	return max(time.Until(deadline)-tellBefore, time.Millisecond)
+}
+
+// LockFree locks the rows of the segments that no other transaction holds, and reads all of them.
+func (s *Statements) LockFree(sku string) *[]stock.Segment {
+	var found []stock.Segment
+	s.Each(func(row Row) (err error) {
+		var one stock.Segment
+		err = row.Scan(&one.Available, &one.Reserved, &one.Fence.Token, &one.Fence.Owner, &one.Layout, &one.Version, &one.Held)
+		found = append(found, one)
+		return err
+	}, "lock_free", sku)
+	return &found
 }
 
 // LockSome locks the rows of some segments. Segments that do not exist are missing in the result.

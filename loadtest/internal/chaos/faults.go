@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"inventory/internal/faultproxy"
 	"inventory/internal/servertest"
 	"inventory/loadtest/internal/load"
@@ -81,6 +83,7 @@ func faultKinds(redis string) []faultKind {
 			endAll:   func(s *stack, ctx context.Context) error { return s.redis.failed.Restart(ctx) },
 		},
 		{name: "PostgreSQL's sessions ended", beginAll: (*stack).endSessions},
+		{name: "rows held", beginAll: (*stack).holdRows, endAll: (*stack).freeRows},
 		{
 			name:     "PostgreSQL killed",
 			beginAll: func(s *stack, _ context.Context) error { return s.Postgres.Kill() },
@@ -152,6 +155,18 @@ func (s *stack) emptyRedis(ctx context.Context) error { return s.redis.empty(ctx
 func (s *stack) endSessions(ctx context.Context) error {
 	return servers.Execute(ctx, s.DatabaseURL, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 }
+
+// holdRows locks the row of one segment of each SKU, as a session that is stuck does.
+func (s *stack) holdRows(ctx context.Context) (err error) {
+	if s.holder, err = pgx.Connect(ctx, s.DatabaseURL); err != nil {
+		return err
+	}
+	_, err = s.holder.Exec(ctx, `BEGIN; SELECT FROM stock_segments
+		WHERE (sku_id, segment) IN (SELECT DISTINCT ON (sku_id) sku_id, segment FROM stock_segments ORDER BY sku_id, random()) FOR UPDATE`)
+	return err
+}
+
+func (s *stack) freeRows(ctx context.Context) error { return s.holder.Close(ctx) }
 
 // chosen are the kinds of faults with these names; no names: all; None: none.
 func chosen(names []string, redis string) (kinds []faultKind, err error) {

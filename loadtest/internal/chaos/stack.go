@@ -33,6 +33,7 @@ type stack struct {
 	*servers.Servers // whose addresses have no network of ours
 	redis            *redisServers
 	processes        [processes]*process
+	holder           *pgx.Conn // holds rows
 }
 
 // process is one process of the service.
