@@ -42,8 +42,8 @@ const (
 	lease = 30 * time.Second
 	// poll is how often waiters try that can only poll.
 	poll = 50 * time.Millisecond
-	// slack is what callers may take beyond their window, and longest is for all rounds of a crowd.
-	slack, longest = 30 * time.Second, 24 * time.Hour
+	// slack is what callers may take beyond their window on a machine that is busy, and longest is for all rounds of a crowd.
+	slack, longest = 5 * time.Minute, 24 * time.Hour
 	// checkers are the callers of a process that check exclusion, at most, and checks how often each does.
 	checkers, checks = 8, 5
 )
