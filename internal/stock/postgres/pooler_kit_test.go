@@ -235,18 +235,24 @@ func (p *pooler) eachIdle(query string) (values []string) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, idle := range p.idle {
-		conn, err := pgconn.Construct(idle)
-		if err != nil {
+	for _, idle := range p.idle {
+		idle.Frontend.Send(&pgproto3.Query{String: query})
+		if err := idle.Frontend.Flush(); err != nil {
 			p.t.Fatal(err)
 		}
-		results, err := conn.Exec(p.t.Context(), query).ReadAll()
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		values = append(values, string(results[0].Rows[0][0]))
-		if p.idle[i], err = conn.Hijack(); err != nil {
-			p.t.Fatal(err)
+		for ready := false; !ready; {
+			message, err := idle.Frontend.Receive()
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			switch m := message.(type) {
+			case *pgproto3.DataRow:
+				values = append(values, string(m.Values[0]))
+			case *pgproto3.ErrorResponse:
+				p.t.Fatal(m.Message)
+			case *pgproto3.ReadyForQuery:
+				ready = true
+			}
 		}
 	}
 	if values == nil {

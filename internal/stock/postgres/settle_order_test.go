@@ -153,7 +153,7 @@ func TestAnOrderSettledAtOnceIsAsOneThatWasLookedUp(t *testing.T) {
 			t.Parallel()
 			var answers, rows [2]string
 			for way := range 2 {
-				s := openSharers(t, 3)
+				s := openSharersBy(t, 3, postgres.OpenPatiently)
 				if err := s.store.Outbox().On(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -229,7 +229,7 @@ func TestAnUnusualOrderIsNotSettledAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openSharers(t, 3)
+			s := openSharersBy(t, 3, postgres.OpenPatiently)
 			for verb, word := range map[stock.Verb]string{stock.Commit: "commit", stock.Cancel: "cancel", stock.Extend: "extend"} {
 				s.exec(`TRUNCATE orders, order_lines, deductions, deduction_parts, amendments, buyers`)
 				p := reservedBasket("o")
@@ -257,7 +257,7 @@ func TestAnUnusualOrderIsNotSettledAtOnce(t *testing.T) {
 // TestTheFirstKeyOfAnOrderIsSettledAtOnce: a buyer's own order counts before the shop's order of the same id.
 func TestTheFirstKeyOfAnOrderIsSettledAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openSharers(t, 3)
+	s := openSharersBy(t, 3, postgres.OpenPatiently)
 	s.mustPlace(reservedBasket("o"))
 	s.mustPlace(reservedBasket("own"))
 	o := wholeOrder(stock.Commit)
@@ -284,7 +284,7 @@ func TestAnOrderThatChangesIsNotSettledAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openSharers(t, 3)
+			s := openSharersBy(t, 3, postgres.OpenPatiently)
 			s.mustPlace(reservedBasket("o"))
 			s.exec("BEGIN; " + c.changes)
 			got := make(chan settled, 1)
@@ -315,7 +315,7 @@ func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openSharers(t, 3)
+			s := openSharersBy(t, 3, postgres.OpenPatiently)
 			o, p := wholeOrder(stock.Commit), reservedBasket("o")
 			p.At, o.At = time.Time{}, time.Time{}
 			if name == "expired" {
