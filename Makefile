@@ -93,7 +93,7 @@ servers: ## Find or install Redis and PostgreSQL
 	@scripts/install-servers
 
 # What vet says, make check tells. The time-out ends a test that hangs; it says nothing about how long tests may take.
-TEST := $(GO) test $(RACE) -vet=off -timeout 30m
+TEST := $(GO) test $(RACE) -vet=off -timeout 60m
 
 .PHONY: test
 test: servers ## Run all tests under the race detector
