@@ -179,10 +179,11 @@ type heldRow struct {
 	rest  time.Duration
 }
 
-// note notes a segment whose row is held.
-func (h heldRows) note(segment int) {
-	rest := max(shortestHeld, min(2*h[segment].rest, longestHeld))
+// note notes a segment whose row is held, and returns how long it rests.
+func (h heldRows) note(segment int) (rest time.Duration) {
+	rest = max(shortestHeld, min(2*h[segment].rest, longestHeld))
 	h[segment] = heldRow{time.Now().Add(rest), rest}
+	return rest
 }
 
 // any reports whether a row is held, as far as is known.

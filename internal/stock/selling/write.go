@@ -47,7 +47,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		return err
 	})
 	if errors.Is(err, stock.ErrHeld) {
-		w.held.note(batch.Segment)
+		w.noteHeld(batch.Segment)
 		w.lock.release() // another segment's is needed
 		return requests, nil
 	}
@@ -56,6 +56,13 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	}
 	delete(w.held, batch.Segment)
 	return w.wrote(ctx, requests, start, result, batch.Fence.Token != 0), nil
+}
+
+// noteHeld notes a segment whose row another transaction holds, and tells it if that was so before.
+func (w *worker) noteHeld(segment int) {
+	if rest := w.held.note(segment); rest > shortestHeld {
+		w.service.log.Warn("another transaction holds the row of a segment; the SKU sells from the others", "sku", w.sku, "segment", segment)
+	}
 }
 
 // batch returns the batch of some requests for the worker's segment.
@@ -253,7 +260,7 @@ func (w *worker) writeMerge(
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes, slices.Contains(result.Segments, 0))
 	w.levels = result.Segments
 	for _, segment := range result.Held {
-		w.held.note(segment)
+		w.noteHeld(segment)
 	}
 	if stock.Sum(w.levels) == 0 {
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
