@@ -73,19 +73,19 @@ func (d database) writing() database {
 // Each implements [tables.Querier]. Only after the last row is it certain that a write is committed. After a read the server's clock is
 // read in the same message: nothing that is read is later than the clock is known to be.
 func (d database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	statements, server := locksOf(d.access), time.Time{}
+	statements, server, takesNoWrites := locksOf(d.access), time.Time{}, false
 	statements.SQL = d.access.SQL
 	statements.Each(read, name, args...)
 	if d.writes {
 		return d.send(ctx, statements)
 	}
-	statements.Single([]any{&server}, "clock")
+	statements.Single([]any{&server, &takesNoWrites}, "clock")
 	sent := time.Now()
-	err := d.send(ctx, statements)
-	if err == nil {
-		d.sessions.clock.note(sent, server)
+	if err := d.send(ctx, statements); err != nil {
+		return err
 	}
-	return err
+	d.sessions.clock.note(sent, server)
+	return d.sessions.server.read(takesNoWrites)
 }
 
 // locksOf returns the statements that take the locks of accesses, each once.
@@ -117,6 +117,9 @@ func (d database) send(ctx context.Context, statements *tables.Statements) error
 		defer conn.Release()
 		if err = d.sendOn(ctx, conn.Conn(), statements); !d.writes {
 			return err
+		}
+		if err == nil {
+			d.sessions.server.wrote()
 		}
 		return d.access.undone(err)
 	}

@@ -71,6 +71,9 @@ func (s *sessions) fits(_ context.Context, conn *pgx.Conn) (bool, error) {
 // judge returns the error of a message. It notes that sessions are shared after all if the error says that a prepared statement is not
 // there, or was prepared before.
 func (s *sessions) judge(err error) error {
+	if err != nil && s.server != nil {
+		s.server.failed(err)
+	}
 	if state := StateOf(err); state == noSuchStatement || state == duplicateStatement {
 		s.shared.Store(true)
 	}

@@ -1,7 +1,8 @@
 -- What concerns the server and the connection: its clock, whether it takes writes, notifications.
 
 -- name: clock
-SELECT clock_timestamp();
+-- Out: the time, and whether the server is a standby or takes no writes by default
+SELECT clock_timestamp(), pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean;
 
 -- name: instant
 -- In:  $1 the given instant (null: none)

@@ -90,6 +90,7 @@ const ownSessions = "default_query_exec_mode=cache_statement"
 type sessions struct {
 	all    map[string]setting // by the name in lower case
 	clock  *serverClock       // learns from each connection; nil: none
+	server *demotion          // learns from each message; nil: none
 	own    bool
 	shared atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 }

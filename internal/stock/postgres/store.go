@@ -97,6 +97,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
+	sessions.server = &demotion{close: pool.Reset, listeners: make(map[*context.CancelCauseFunc]struct{})}
 	s := &Store{clock: clock, sessions: sessions, listener: listener{config.ConnConfig, sessions}, renewal: renewal}
 	s.use(database{Pool: pool, access: access, sessions: sessions})
 	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)

@@ -24,7 +24,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	for {
 		err := s.once(ctx, deadline, work)
 		if errors.Is(err, stock.ErrLate) && time.Now().Before(deadline) { // the server's clock was set since it was read
-			clock := tables.Single(ctx, s.pool, []any{new(time.Time)}, "clock")
+			clock := tables.Single(ctx, s.pool, []any{new(time.Time), new(bool)}, "clock")
 			err = cmp.Or(stock.Unwritten(clock), tables.ErrRaced)
 		}
 		if !errors.Is(err, tables.ErrRaced) {
@@ -51,6 +51,9 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 		err = s.pool.access.undone(limited(ctx, tx.Commit))
 	default:
 		err = s.pool.access.undone(s.commitBefore(ctx, conn.Conn(), deadline))
+	}
+	if err == nil {
+		s.sessions.server.wrote()
 	}
 	return tx.end(ctx, err)
 }
@@ -106,7 +109,12 @@ func (d database) snapshot(ctx context.Context, begin string, work func(transact
 		if err != nil {
 			return err
 		}
-		return tx.end(ctx, work(tx))
+		takesNoWrites := false
+		err = tables.Single(ctx, tx, []any{new(time.Time), &takesNoWrites}, "clock")
+		if err = cmp.Or(err, d.sessions.server.read(takesNoWrites)); err == nil {
+			err = work(tx)
+		}
+		return tx.end(ctx, err)
 	})
 }
 

@@ -51,6 +51,8 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 	if s.listener.sessions.shared.Load() {
 		return ErrDeaf
 	}
+	ctx, over := s.sessions.server.listening(ctx)
+	defer over()
 	conn, err := s.connectToListen(ctx)
 	if err != nil {
 		return err
