@@ -18,6 +18,9 @@ package postgres_test
 //   - OpenPatiently: is Open for a test that runs in real time, on a machine of any speed: it gives up no statement and no connection, and the server gives up none of its sessions
 //   - Sharing: says which batches share a write
 //
+// failover_test.go
+//   - withFollower: returns a primary with a database, its standby, and the URL of that database on whichever of the two takes writes
+//
 // final_test.go
 //   - through: returns a database's URL through a proxy, and the proxy
 //
