@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/busytest"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // holdRows locks the rows of some segments of the SKU beside the service, as a stuck session does, until it is released.
@@ -36,6 +38,26 @@ func (w *world) holdRows(segments ...int) (release func()) {
 	return release
 }
 
+// eachHeld holds one segment after the other. Meanwhile callers buy, each some orders, all of which must be accepted.
+func (w *world) eachHeld(segments, callers, orders int, buy func(id, buyer string) error) {
+	w.t.Helper()
+	for held := range segments {
+		release := w.holdRows(held)
+		var buyers sync.WaitGroup
+		for caller := range callers {
+			buyers.Go(func() {
+				for n := range orders {
+					if err := buy(fmt.Sprint(held, " ", caller, " ", n), fmt.Sprint("buyer ", caller)); err != nil {
+						w.t.Errorf("while segment %d is held: %v", held, err)
+					}
+				}
+			})
+		}
+		buyers.Wait()
+		release()
+	}
+}
+
 // TestAHeldSegmentStopsOnlyItself: while somebody holds the rows of segments, all orders are sold from the others. Each row is held in
 // its turn, so one of them is where the service sold last.
 func TestAHeldSegmentStopsOnlyItself(t *testing.T) {
@@ -48,23 +70,10 @@ func TestAHeldSegmentStopsOnlyItself(t *testing.T) {
 			w := real(t)
 			s := w.start(nil)
 			w.createOn(s, 100_000, segments, stock.Terms{PerBuyerLimit: limit})
-			for held := range segments {
-				release := w.holdRows(held)
-				var buyers sync.WaitGroup
-				for caller := range callers {
-					buyers.Go(func() {
-						for n := range orders {
-							id := fmt.Sprint(held, " ", caller, " ", n)
-							order := stock.Order{OrderID: id, BuyerID: fmt.Sprint("buyer ", caller), Quantity: 1}
-							if _, _, err := s.Deduct(t.Context(), sku, order); err != nil {
-								t.Errorf("while segment %d is held: %v", held, err)
-							}
-						}
-					})
-				}
-				buyers.Wait()
-				release()
-			}
+			w.eachHeld(segments, callers, orders, func(id, buyer string) error {
+				_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, BuyerID: buyer, Quantity: 1})
+				return err
+			})
 			if got := w.audit().Committed; got != segments*callers*orders {
 				t.Errorf("%d units are sold, want %d", got, segments*callers*orders)
 			}
@@ -87,21 +96,7 @@ func TestABasketTakesFromOtherSegments(t *testing.T) {
 		_, _, err := s.Order(t.Context(), stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: quantity}, {SKU: "other", Quantity: 1}}})
 		return err
 	}
-	for held := range segments {
-		release := w.holdRows(held)
-		var buyers sync.WaitGroup
-		for caller := range callers {
-			buyers.Go(func() {
-				for n := range orders {
-					if err := asks(fmt.Sprint(held, " ", caller, " ", n), 1); err != nil {
-						t.Errorf("while segment %d is held: %v", held, err)
-					}
-				}
-			})
-		}
-		buyers.Wait()
-		release()
-	}
+	w.eachHeld(segments, callers, orders, func(id, _ string) error { return asks(id, 1) })
 	left := 900 - int64(segments*callers*orders)
 	release := w.holdRows(1)
 	if err := asks("more than the free segments hold", left); stock.CodeOf(err) != stock.CodeUnavailable || !errors.Is(err, stock.ErrUnwritten) {
@@ -205,5 +200,31 @@ func TestUnitsComeBackWhileASegmentIsHeld(t *testing.T) {
 				t.Errorf("what came back: %v", err)
 			}
 		})
+	}
+}
+
+// TestAResegmentSaysThatARowIsHeld: it needs all rows, and waits for them as long as its caller does.
+func TestAResegmentSaysThatARowIsHeld(t *testing.T) {
+	busytest.Slow(t)
+	t.Parallel()
+	w := real(t)
+	w.create(w.start(nil), 90, 3)
+	s := w.serve(selling.Config{Store: w.store, AnswerWithin: time.Second})
+	move := func() error {
+		_, err := s.Move(t.Context(), stock.Movement{Kind: stock.Resegmented, SKU: sku, Ref: "five", Segments: 5})
+		return err
+	}
+	release := w.holdRows(1)
+	busytest.Soon(t, "the refusal says that a row is held", func() bool { // on a slow machine the time may be over before
+		err := move()
+		if err == nil {
+			t.Fatal("it was done without a row")
+		}
+		return errors.Is(err, stock.ErrHeld)
+	})
+	release()
+	busytest.Soon(t, "it is done when the row is free", func() bool { return move() == nil })
+	if segments := w.audit(); segments.Available != 90 {
+		t.Errorf("balance %+v", segments)
 	}
 }

@@ -179,8 +179,11 @@ type heldRow struct {
 	rest  time.Duration
 }
 
-// note notes a segment whose row is held, and returns how long it rests.
+// note notes a segment whose row is held, and returns how long it rests. If it has not been tried for long, its rests begin anew.
 func (h heldRows) note(segment int) (rest time.Duration) {
+	if time.Since(h[segment].until) > longestHeld {
+		delete(h, segment)
+	}
 	rest = max(shortestHeld, min(2*h[segment].rest, longestHeld))
 	h[segment] = heldRow{time.Now().Add(rest), rest}
 	return rest

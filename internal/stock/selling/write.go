@@ -54,7 +54,6 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	if err != nil {
 		return nil, err
 	}
-	delete(w.held, batch.Segment)
 	return w.wrote(ctx, requests, start, result, batch.Fence.Token != 0), nil
 }
 
@@ -79,6 +78,7 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 	w.noteSold(stock.EventSale, result.At, result.Outcomes, result.Available == 0)
 	w.lockRule.note(w.ready, len(requests), w.queue.length())
 	w.skipped = result.Skipped
+	delete(w.held, w.lock.segment)
 	if w.levels != nil {
 		w.levels[w.lock.segment] = result.Available
 	}

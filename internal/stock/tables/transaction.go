@@ -95,7 +95,7 @@ const (
 	LockInTheEnd                // all rows: somebody holds each of them
 )
 
-// What a write that brings units back, or needs all rows, waits for a row.
+// How long such a write waits for a row.
 const (
 	heldAfter  = 500 * time.Millisecond // then the units go to other rows
 	tellBefore = 100 * time.Millisecond // before the end of its context, there is time to say that a row is held
