@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
 )
 
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL: a server that hangs
@@ -64,7 +66,8 @@ func neverCancel(config *pgconn.Config) {
 	}
 }
 
-// statementLimit is how long a statement may take whose context has no deadline. Its connection may have died unnoticed.
+// statementLimit is how long one statement may take. Its connection may have died unnoticed, and after this long no caller
+// waits for the answer any more.
 const statementLimit = 2 * time.Second
 
 // sentFor is how long a statement that was sent goes on after its context has ended. To interrupt it costs the connection, and so
@@ -80,15 +83,14 @@ func (e unbegun) Unwrap() error { return e.error }
 // SafeToRetry is what pgconn asks of its own errors.
 func (unbegun) SafeToRetry() bool { return true }
 
-// limited does work that takes no longer than its context's deadline allows, or than statementLimit without one. It does not begin
-// if its context has ended.
+// limited does work that takes no longer than one statement. It does not begin if its context has ended.
 func limited(ctx context.Context, work func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return unbegun{err}
 	}
 	until := time.Now().Add(statementLimit)
 	if deadline, is := ctx.Deadline(); is {
-		until = deadline.Add(sentFor)
+		until = stock.Earlier(until, deadline.Add(sentFor))
 	}
 	sent, interrupt := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer interrupt()

@@ -62,8 +62,7 @@ func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]sto
 	return s.settleAlone(ctx, o.Lines())
 }
 
-// lineWait is how long settleAtOnce waits for each row. It is less than callers wait for an answer, after which nobody would know
-// what is written.
+// lineWait is how long settleAtOnce waits for each row. It is less than [statementLimit], after which nobody would know what is written.
 const lineWait = "500ms"
 
 // settleAtOnce settles the usual order (settle_order.sql). It returns nil if it is not one, and has written nothing then.
