@@ -40,9 +40,10 @@ WORKDIR /data
 ENV INVENTORY_LISTEN=0.0.0.0:8080 \
 	INVENTORY_METRICS_LISTEN=0.0.0.0:9090
 EXPOSE 8080 9090
-# Readiness is on the admin listener, which stays on the container's loopback.
+# Whether the process lives: /readyz would call it unhealthy while PostgreSQL is away. It is on the admin listener, which stays on
+# the container's loopback.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
-	CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8081/readyz"]
+	CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8081/healthz"]
 
 ENTRYPOINT ["inventory"]
 CMD ["serve"]

@@ -35,7 +35,7 @@ func TestDeployKustomizeBuilds(t *testing.T) {
 		if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Labels["app.kubernetes.io/name"] != "inventory" {
 			t.Errorf("%v: %s", err, part)
 		}
-		if object.Kind == "Service" || object.Kind == "ServiceMonitor" {
+		if object.Kind == "Service" || object.Kind == "PodMonitor" {
 			if !strings.Contains(string(object.Spec.Selector), `"inventory"`) {
 				t.Errorf("%s selects %s", object.Kind, object.Spec.Selector)
 			}
