@@ -15,11 +15,10 @@ COPY go.mod go.sum ./
 RUN go mod download
 
 COPY . .
-# What the program says it is: --build-arg VERSION=$(git describe --tags --always) --build-arg REVISION=$(git rev-parse HEAD)
-ARG VERSION=unknown
+# What source the program says it is of: --build-arg REVISION=$(git rev-parse HEAD)
 ARG REVISION=unknown
 RUN CGO_ENABLED=0 go build -trimpath -o /inventory \
-	-ldflags "-X inventory/internal/app.version=${VERSION} -X inventory/internal/app.revision=${REVISION}" ./cmd/inventory
+	-ldflags "-X inventory/internal/app.revision=${REVISION}" ./cmd/inventory
 
 FROM ${BASE_IMAGE}
 RUN apk add --no-cache ca-certificates tzdata \

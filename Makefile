@@ -67,10 +67,10 @@ SHUFFLETIME ?= 600
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What the program says it is: the tag, or the commit, and whether the tree differs from it.
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# What the program says it is.
+VERSION   := $(shell sed -n 's/^const Release = "\(.*\)"$$/\1/p' internal/app/process.go)
 REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-STAMP     := -X inventory/internal/app.version=$(VERSION) -X inventory/internal/app.revision=$(REVISION)
+STAMP     := -X inventory/internal/app.revision=$(REVISION)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
 .PHONY: build

@@ -12,6 +12,8 @@ import (
 var (
 	//go:embed citus/here.sql
 	hereSQL string
+	//go:embed citus/outbox_table.sql
+	outboxTable string
 	//go:embed citus/outbox.sql
 	numberOutbox string
 )
@@ -75,15 +77,7 @@ const (
 )
 
 // distributions returns all steps, in their order.
-func distributions(shards int) ([]distribution, error) {
-	var everywhere []string
-	for _, step := range []string{"0015_outbox", "0045_outbox_written_off"} {
-		text, err := steps.ReadFile("postgres/" + step + ".up.sql")
-		if err != nil {
-			return nil, fmt.Errorf("read migrations: %w", err)
-		}
-		everywhere = append(everywhere, string(text))
-	}
+func distributions(shards int) []distribution {
 	all := []distribution{
 		{what: "the function inventory_here on every node", isDone: fmt.Sprintf(hasFunction, here), work: []string{hereSQL, fmt.Sprintf(distributeFunction, here)}},
 		{what: "the function inventory_require on every node", isDone: fmt.Sprintf(hasFunction, require), work: []string{fmt.Sprintf(distributeFunction, require)}},
@@ -105,8 +99,8 @@ func distributions(shards int) ([]distribution, error) {
 		// The outbox's key has no SKU, and its order is the order of one server's transactions.
 		distribution{
 			what: "an outbox on every node", isDone: hasOutbox,
-			everywhere: append(everywhere, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`, numberOutbox),
-		}), nil
+			everywhere: []string{outboxTable, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`, numberOutbox},
+		})
 }
 
 // Distribute turns a database with an up-to-date schema into one of Citus, and returns all steps. What is done already stays.
@@ -124,13 +118,9 @@ func Distribute(ctx context.Context, coordinatorURL string, shards int, dryRun b
 	if !there {
 		return nil, errors.New("distribute: the database has no extension citus: create it on every node, and add the nodes")
 	}
-	all, err := distributions(shards)
-	if err != nil {
-		return nil, err
-	}
 	moved := false
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, step := range all {
+		for _, step := range distributions(shards) {
 			state := Distribution{What: step.what}
 			if err := tx.QueryRow(ctx, step.isDone).Scan(&state.Done); err != nil {
 				return fmt.Errorf("look for %s: %w", step.what, err)

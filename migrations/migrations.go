@@ -1,21 +1,16 @@
 // Package migrations holds the schema of each store as golang-migrate steps, and runs them.
 //
-// A step and its mark in schema_migrations are one transaction. So if a process is killed, a step has happened or has not, and
-// the next start finishes the work. Both dialects have the same steps under the same numbers. Earlier releases marked a step as
-// begun before it ran: therefore every step of PostgreSQL may run twice (IF NOT EXISTS).
-//
-// A step only adds, or loosens: an older version of the service keeps working next to the one that applied it.
+// A new database gets one base schema (0046_base). Each later step follows the rule of README.md: processes of the version before
+// it sell while it runs and afterwards, and no order waits for it. The mark in schema_migrations is written with the last change of a
+// step. On SQLite, whose file has one owner, every step is one transaction.
 package migrations
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -30,31 +25,30 @@ import (
 //go:embed postgres/*.sql sqlite/*.sql
 var steps embed.FS
 
-// Step is one migration and whether the database has it.
-type Step struct {
-	Version uint
-	Name    string
-	Applied bool
-}
-
-// lockTimeout is how long a migration of PostgreSQL waits for another process' step, and for a table: writers of that table wait
-// behind it meanwhile. The URL's lock_timeout may set another.
-const lockTimeout = "15s"
-
 // Migrator brings one database up or down. On PostgreSQL a step takes a lock, so that many processes can start at once; a SQLite
 // file has one owner anyway. Where no step is to be done it takes no lock and writes nothing.
 //
 // A database whose version is above all steps here belongs to a newer program. It is left as it is: steps only add what
 // an older program does not read, so an older one may start again while newer ones run.
 type Migrator struct {
-	db          *sql.DB
-	dialect     dialect
-	lockTimeout string // of PostgreSQL
-	files       source.Driver
-	list        []Step // none of them applied
+	// Notice is told what a step that takes long does, in the goroutine of Up or Down; nil: nobody is.
+	Notice func(Notice)
+
+	db      *sql.DB
+	dialect dialect
+	files   source.Driver
+	list    []Step // none of them applied
 }
 
-func newMigrator(db *sql.DB, language dialect, lockTimeout string) (*Migrator, error) {
+// Notice is what a step does that takes long.
+type Notice struct {
+	Step  Step
+	Rows  int64  // it went through so many since the notice before,
+	Total int64  // of about so many; below 1: that is not known
+	Waits string // for what it waits; "": it does not
+}
+
+func newMigrator(db *sql.DB, language dialect) (*Migrator, error) {
 	files, err := iofs.New(steps, language.folder)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), db.Close())
@@ -63,7 +57,7 @@ func newMigrator(db *sql.DB, language dialect, lockTimeout string) (*Migrator, e
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Migrator{db, language, lockTimeout, files, list}, nil
+	return &Migrator{db: db, dialect: language, files: files, list: list}, nil
 }
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. The functions in
@@ -73,11 +67,10 @@ func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migr
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
 	}
-	limit := cmp.Or(config.ConnConfig.RuntimeParams["lock_timeout"], lockTimeout)
 	for _, change := range configure {
 		change(config.ConnConfig)
 	}
-	return newMigrator(stdlib.OpenDB(*config.ConnConfig), forPostgres(), limit)
+	return newMigrator(stdlib.OpenDB(*config.ConnConfig), forPostgres())
 }
 
 // OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
@@ -86,10 +79,10 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return newMigrator(db, forSQLite(), "")
+	return newMigrator(db, forSQLite())
 }
 
-// Up applies every step that the database lacks.
+// Up applies every step that the database lacks. It waits until ctx ends for tables that others use.
 func (m *Migrator) Up(ctx context.Context) error {
 	if err := m.up(ctx); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
@@ -113,8 +106,8 @@ func (m *Migrator) up(ctx context.Context) error {
 	}
 }
 
-// Down undoes the last applied step. If there is none it does nothing. What an older schema cannot hold is folded into what
-// it can hold, as the step's file says; otherwise Down fails and undoes nothing.
+// Down undoes the last applied step. If there is none it does nothing. What is lost the step says; if that is more than may be, Down
+// fails and undoes nothing.
 func (m *Migrator) Down(ctx context.Context) error {
 	if err := m.down(ctx); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -133,11 +126,8 @@ func (m *Migrator) down(ctx context.Context) error {
 			return err
 		case at.Newer():
 			return fmt.Errorf("the database is at version %d, which only a newer program knows to undo", at.Version)
-		case at.Dirty:
-			return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at.Version)
 		}
-		last := slices.IndexFunc(at.Steps, func(s Step) bool { return s.Version == at.Version })
-		if done, err := m.carryOut(ctx, at, at.Steps[last], -1); done || err != nil {
+		if done, err := m.carryOut(ctx, at, *at.Last(), -1); done || err != nil {
 			return err
 		}
 	}
@@ -146,7 +136,11 @@ func (m *Migrator) down(ctx context.Context) error {
 // carryOut has golang-migrate carry out the next step up (1) or down (-1). It reports false, with nothing changed, if the
 // database's status is another one by now.
 func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction int) (done bool, err error) {
-	to := &driver{ctx: ctx, migrator: m, at: at}
+	what := step.up
+	if direction < 0 {
+		what = step.down
+	}
+	to := &driver{ctx: ctx, migrator: m, at: at, step: step, change: what}
 	engine, err := migrate.NewWithInstance("embedded", m.files, m.dialect.folder, to)
 	if err != nil {
 		return false, fmt.Errorf("open migrations: %w", err)
@@ -159,25 +153,16 @@ func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction
 	return to.done, nil
 }
 
+// notice tells what a step does.
+func (m *Migrator) notice(n Notice) {
+	if m.Notice != nil {
+		m.Notice(n)
+	}
+}
+
 // Status reads which steps the database has. It writes nothing and takes no locks, so it works while a service runs, and needs
 // only the right to read schema_migrations.
 func (m *Migrator) Status(ctx context.Context) (Status, error) { return m.status(ctx, m.db) }
 
 // Close gives the database connection back.
 func (m *Migrator) Close() error { return m.db.Close() }
-
-// list returns the steps of a dialect, ascending, because their names are zero-padded and a folder is read sorted.
-func (d dialect) list() (list []Step, err error) {
-	files, err := fs.Glob(steps, d.folder+"/*.up.sql")
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	for _, file := range files {
-		step, err := source.Parse(path.Base(file))
-		if err != nil {
-			return nil, fmt.Errorf("read migrations: %s: %w", file, err)
-		}
-		list = append(list, Step{Version: step.Version, Name: step.Identifier})
-	}
-	return list, nil
-}

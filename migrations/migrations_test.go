@@ -3,96 +3,71 @@ package migrations_test
 import (
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
 	_ "modernc.org/sqlite"
 
-	"inventory/internal/busytest"
 	"inventory/migrations"
 )
 
-func up(t *testing.T, file string) []migrations.Step {
-	t.Helper()
-	m, err := migrations.OpenSQLite(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	status, err := m.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return status.Steps
-}
-
-// down undoes the steps above a version.
-func down(t *testing.T, file string, version int) {
-	t.Helper()
-	m, err := migrations.OpenSQLite(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := m.Status(t.Context())
-	for _, step := range status.Steps {
-		if step.Applied && int(step.Version) > version { //nolint:gosec // versions are small
-			err = errors.Join(err, m.Down(t.Context()))
-		}
-	}
-	if err := errors.Join(err, m.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestUpFinishesWhatAKilledProcessBegan marks each version, and that of an empty database, as begun and not finished.
-func TestUpFinishesWhatAKilledProcessBegan(t *testing.T) {
-	busytest.Slow(t)
+// TestADatabaseFromBefore: one at the last step of the time before 0.1.0 is taken as it is, and an earlier one is told what to do and stays
+// as it is.
+func TestADatabaseFromBefore(t *testing.T) {
 	t.Parallel()
-	falling := filepath.Join(t.TempDir(), "inventory.db")
-	up(t, falling)
-	for _, version := range []int{33, 32, 31, 30, 22, 21, 20, 19, 18, 17, 15, 14, 11, 10, 8, 7, 6, 5, 3, 1, -1} {
-		file := filepath.Join(t.TempDir(), "inventory.db")
-		if version > 1 {
-			down(t, falling, version)
-			whole, err := os.ReadFile(falling)
-			if err := errors.Join(err, os.WriteFile(file, whole, 0o600)); err != nil {
+	url, file := database(t), filepath.Join(t.TempDir(), "inventory.db")
+	for driver, c := range map[string]struct {
+		name string
+		open func() (*migrations.Migrator, error)
+	}{
+		"pgx":    {url, func() (*migrations.Migrator, error) { return migrations.OpenPostgres(url) }},
+		"sqlite": {file, func() (*migrations.Migrator, error) { return migrations.OpenSQLite(file) }},
+	} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			migrator := func() *migrations.Migrator {
+				m, err := c.open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return m
+			}
+			m := migrator()
+			if err := m.Up(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-		}
-		db, err := sql.Open("sqlite", file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, statement := range []string{
-			"CREATE TABLE IF NOT EXISTS schema_migrations (version uint64, dirty bool)",
-			"CREATE UNIQUE INDEX IF NOT EXISTS version_unique ON schema_migrations (version)",
-			"DELETE FROM schema_migrations",
-		} {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			undo(t, m, "ledger_total")
+			db, err := sql.Open(driver, c.name)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO schema_migrations VALUES ($1, true)", version); err != nil {
-			t.Fatal(err)
-		}
-		for _, step := range up(t, file) {
-			if !step.Applied {
-				t.Errorf("begun at %d: step %d %s is missing", version, step.Version, step.Name)
+			defer db.Close()
+			m = migrator()
+			for _, at := range []struct {
+				mark  string
+				early bool
+			}{
+				{"UPDATE schema_migrations SET version = 45", true},
+				{"UPDATE schema_migrations SET version = 46, dirty = true", true},
+				{"UPDATE schema_migrations SET dirty = false", false},
+			} {
+				if _, err := db.ExecContext(t.Context(), at.mark); err != nil {
+					t.Fatal(err)
+				}
+				_, reading := m.Status(t.Context())
+				for what, err := range map[string]error{"status": reading, "up": m.Up(t.Context())} {
+					if errors.Is(err, migrations.ErrEarly) != at.early || !at.early && err != nil {
+						t.Errorf("%s, then %s: %v", at.mark, what, err)
+					}
+				}
 			}
-		}
-		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "movements", "buyers", "orders", "order_lines", "outbox", "amendments", "pruned"} {
-			if _, err := db.ExecContext(t.Context(), "SELECT count(*) FROM "+table); err != nil {
-				t.Errorf("begun at %d: %v", version, err)
+			status, err := m.Status(t.Context())
+			if err != nil || status.Pending() != 0 {
+				t.Errorf("%d steps are missing, %v", status.Pending(), err)
 			}
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

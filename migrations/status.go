@@ -12,7 +12,6 @@ import (
 type Status struct {
 	Steps   []Step // ascending
 	Version uint   // of the last step that the database has, perhaps applied by a newer program; 0: none
-	Dirty   bool   // that step was begun, and not finished
 }
 
 // Pending returns how many steps the database lacks.
@@ -28,20 +27,32 @@ func (s Status) Pending() (n int) {
 // Newer reports whether a newer program has made the schema.
 func (s Status) Newer() bool { return s.Version > s.Steps[len(s.Steps)-1].Version }
 
+// Last returns the last step that the database has; nil: none.
+func (s Status) Last() (last *Step) {
+	for i, step := range s.Steps {
+		if step.Applied {
+			last = &s.Steps[i]
+		}
+	}
+	return last
+}
+
 // dialect is the language of a database.
 type dialect struct {
 	folder    string
 	isThere   string             // reads whether there is a table of migrations
-	hasSKUs   string             // reads whether there is the table of the first step
+	hasSKUs   string             // reads whether there is the table of SKUs
 	table     string             // makes the table of migrations
-	isolation sql.IsolationLevel // of a step: it has to see what was done while it waited for the lock
-	lock      string             // of a step, which waits no longer than its argument; "": none
+	isolation sql.IsolationLevel // of a step: it has to see what others have done
+	online    bool               // processes sell meanwhile: the rule is enforced, and the following are not empty
+	lock      string             // takes the lock of all steps, and bounds the wait for tables by its argument
+	users     string             // reads who uses a table
+	hasIndex  string             // reads whether an index is there, and whether it is valid
 }
 
 // forPostgres returns the dialect of PostgreSQL. The number of its lock means nothing, but must be the same in all processes. The
-// lock belongs to the transaction: behind a pooler a session may be another process' a moment later. Earlier releases take it for
-// a session, which excludes a transaction as well. To open pg_class makes a transaction that has waited see the tables that were
-// made meanwhile: the name alone is looked up in what its session remembers.
+// lock belongs to the transaction: behind a pooler a session may be another process' a moment later. To open pg_class makes a
+// transaction see the tables that were made since its session began: the name alone is looked up in what the session remembers.
 func forPostgres() dialect {
 	return dialect{
 		folder:    "postgres",
@@ -49,8 +60,14 @@ func forPostgres() dialect {
 		hasSKUs:   `SELECT to_regclass('skus') IS NOT NULL`,
 		table:     `CREATE TABLE IF NOT EXISTS schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`,
 		isolation: sql.LevelReadCommitted,
-		lock: `WITH bounded AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true))
-SELECT pg_advisory_xact_lock(7325064181) FROM bounded`,
+		online:    true,
+		lock:      `SELECT pg_try_advisory_xact_lock(7325064181), set_config('lock_timeout', $1, true)`,
+		users: `SELECT coalesce(nullif(a.application_name, ''), 'a client') || ' (process ' || a.pid || ', for '
+	|| extract(epoch FROM clock_timestamp() - a.xact_start)::bigint || ' s)'
+FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation
+WHERE l.granted AND l.pid <> pg_backend_pid() AND a.datname = current_database() AND c.relnamespace = current_schema()::regnamespace
+ORDER BY a.xact_start LIMIT 1`,
+		hasIndex: `SELECT count(*) > 0, coalesce(bool_and(indisvalid), false) FROM pg_index WHERE indexrelid = to_regclass($1)`,
 	}
 }
 
@@ -65,7 +82,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS version_unique ON schema_migrations (version)`
 	}
 }
 
-// lastStep reads the version; 0 for the value for none, which earlier releases write while they undo the first step.
+// lastStep reads the version; 0 for the value for none, which early programs write while they undo the first step.
 const lastStep = `SELECT CASE WHEN version > 0 THEN version ELSE 0 END, dirty FROM schema_migrations`
 
 // reader is a database, or a transaction of it.
@@ -82,16 +99,20 @@ func (m *Migrator) status(ctx context.Context, db reader) (Status, error) {
 	if !there {
 		return status, nil
 	}
-	err := db.QueryRowContext(ctx, lastStep).Scan(&status.Version, &status.Dirty)
+	var begun bool // an early program has begun the step, and not finished it
+	err := db.QueryRowContext(ctx, lastStep).Scan(&status.Version, &begun)
 	if errors.Is(err, sql.ErrNoRows) {
 		return status, nil
 	}
 	if err != nil {
 		return status, fmt.Errorf("migration status: %w", err)
 	}
+	if base := m.list[0].Version; status.Version < base || status.Version == base && begun {
+		status.Version, err = 0, fmt.Errorf("%w: at step %d, not %d", ErrEarly, status.Version, base)
+		return status, err
+	}
 	for i := range status.Steps {
-		step := &status.Steps[i]
-		step.Applied = step.Version < status.Version || step.Version == status.Version && !status.Dirty
+		status.Steps[i].Applied = status.Steps[i].Version <= status.Version
 	}
 	return status, nil
 }

@@ -48,38 +48,28 @@ func execute(t *testing.T, url string, statements ...string) {
 	}
 }
 
-// TestManyMigrateAtOnce starts five together, on an empty database and on one where a process died within a step.
+// TestManyMigrateAtOnce starts five together on an empty database.
 func TestManyMigrateAtOnce(t *testing.T) {
 	busytest.Slow(t)
 	t.Parallel()
-	empty, begun := database(t), database(t)
-	if _, err := migrate(t.Context(), begun); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, begun, "UPDATE schema_migrations SET version = 3, dirty = true")
-	for name, url := range map[string]string{"empty": empty, "one died": begun} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			start := make(chan struct{})
-			var all sync.WaitGroup
-			for range 5 {
-				all.Go(func() {
-					<-start
-					steps, err := migrate(t.Context(), url+"&lock_timeout=2min") // a slow machine's steps take long
-					if err != nil {
-						t.Error(err)
-					}
-					for _, step := range steps {
-						if !step.Applied {
-							t.Errorf("step %d %s is missing", step.Version, step.Name)
-						}
-					}
-				})
+	url, start := database(t), make(chan struct{})
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			<-start
+			steps, err := migrate(t.Context(), url)
+			if err != nil {
+				t.Error(err)
 			}
-			close(start)
-			all.Wait()
+			for _, step := range steps {
+				if !step.Applied {
+					t.Errorf("step %d %s is missing", step.Version, step.Name)
+				}
+			}
 		})
 	}
+	close(start)
+	all.Wait()
 }
 
 // TestAnOlderProgramStartsOnANewerSchema: in a rolling upgrade a process of the older version may start again. It
@@ -114,27 +104,6 @@ func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
 	}
 }
 
-// TestAMigrationDoesNotWaitForEver: whatever waits behind it for a table would wait as well.
-func TestAMigrationDoesNotWaitForEver(t *testing.T) {
-	t.Parallel()
-	url := database(t)
-	conn := connect(t, url)
-	defer conn.Close(t.Context())
-	// A transaction that has made a table of that name holds up everybody who makes one.
-	if _, err := conn.Exec(t.Context(), "BEGIN; CREATE TABLE skus (sku_id text)"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := migrate(t.Context(), url+"&lock_timeout=100ms"); err == nil || !strings.Contains(err.Error(), "lock timeout") {
-		t.Errorf("it went on with %v", err)
-	}
-	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := migrate(t.Context(), url); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
 // TestAMigrationThatWaitedSeesWhatWasDone: the one that it has waited for has made the table of migrations, and the version is not
 // set back.
 func TestAMigrationThatWaitedSeesWhatWasDone(t *testing.T) {
@@ -149,19 +118,19 @@ func TestAMigrationThatWaitedSeesWhatWasDone(t *testing.T) {
 		}
 	}
 	do("BEGIN; SELECT pg_advisory_xact_lock(7325064181)")
-	migrated := make(chan error, 1)
-	go func() {
-		_, err := migrate(t.Context(), url)
-		migrated <- err
-	}()
-	busytest.Soon(t, "the migration waits for the lock", func() (waits bool) {
-		const waiting = `SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
-			WHERE locktype = 'advisory' AND NOT granted AND datname = current_database())`
-		if err := other.QueryRow(t.Context(), waiting).Scan(&waits); err != nil {
-			t.Fatal(err)
+	migrated, waits := make(chan error, 1), make(chan string, 1)
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Notice = func(n migrations.Notice) {
+		select {
+		case waits <- n.Waits:
+		default:
 		}
-		return waits
-	})
+	}
+	go func() { migrated <- errors.Join(m.Up(t.Context()), m.Close()) }()
+	busytest.Receive(t, "the migration waits for the lock", waits)
 	do("CREATE TABLE skus (sku_id text)")
 	do("CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)")
 	do("INSERT INTO schema_migrations VALUES (9999, false)")

@@ -120,7 +120,11 @@ func TestMigrate(t *testing.T) {
 			for _, step := range []step{
 				{"status", 0}, {"down", 0}, {"up", all}, {"up", all}, {"down", all - 1}, {"down", all - 2}, {"status", all - 2}, {"up", all},
 			} {
-				if got := applied("migrate", step.command); got != step.want {
+				args := []string{"migrate", step.command}
+				if step.command == "down" {
+					args = append(args, "--yes")
+				}
+				if got := applied(args...); got != step.want {
 					t.Fatalf("migrate %s: %d applied, want %d", step.command, got, step.want)
 				}
 			}

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
@@ -13,7 +20,7 @@ import (
 
 type migrateCommand struct {
 	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this themselves."`
-	Down       migrateDown       `cmd:"" help:"Undo the last migration. Data that the older schema cannot hold is lost, but no stock and no sale."`
+	Down       migrateDown       `cmd:"" help:"Undo the last migration, once you have said yes to what it loses."`
 	Distribute migrateDistribute `cmd:"" help:"Distribute the tables over the nodes of Citus, after up. It skips what is done already; run it again after a node was added. Stop the services first."`
 	Copy       migrateCopy       `cmd:"" help:"Copy all rows of a stopped service into an empty database of another kind: from a SQLite file to PostgreSQL, or back. Exit status 3 if the audits of both differ."`
 	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. It changes nothing, and works while a service runs."`
@@ -30,8 +37,11 @@ func (migrateCommand) Help() string {
 }
 
 type (
-	migrateUp     struct{ schemaFlags }
-	migrateDown   struct{ schemaFlags }
+	migrateUp   struct{ schemaFlags }
+	migrateDown struct {
+		schemaFlags
+		Yes bool `help:"Do not ask." env:"-"`
+	}
 	migrateStatus struct{ schemaFlags }
 
 	schemaFlags struct {
@@ -56,16 +66,76 @@ func (f schemaFlags) url() string { return cmp.Or(f.DirectURL, f.DatabaseURL) }
 
 // Run applies the pending steps.
 func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
-	steps, err := app.MigrateUp(ctx, c.url())
+	shown := &migrationShown{to: s}
+	steps, err := app.MigrateUp(ctx, c.url(), shown.notice)
+	shown.finish()
 	printSteps(s, steps)
 	return err
 }
 
-// Run undoes the last step.
+// Run undoes the last step, if the user says so.
 func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
-	steps, err := app.MigrateDown(ctx, c.url())
+	status, err := app.MigrationStatus(ctx, c.url())
+	if err != nil {
+		return err
+	}
+	if last := status.Last(); last != nil && !status.Newer() && !c.Yes {
+		if err := ask(s, fmt.Sprintf("%04d %s will be undone. It loses %s.", last.Version, last.Name, last.Loses)); err != nil {
+			return err
+		}
+	}
+	shown := &migrationShown{to: s}
+	steps, err := app.MigrateDown(ctx, c.url(), shown.notice)
+	shown.finish()
 	printSteps(s, steps)
 	return err
+}
+
+// ask asks the user whether to go on.
+func ask(s cli.Streams, what string) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return usageError{fmt.Errorf("%s Nobody can be asked here: say --yes", what)}
+	}
+	_, _ = fmt.Fprintf(s.Err, "%s Go on? [y/N] ", what)
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return errors.New("nothing was undone")
+	}
+	return nil
+}
+
+// migrationShown shows what a migration does that takes long.
+type migrationShown struct {
+	to    cli.Streams
+	told  time.Time // when it last said that it waits
+	step  uint      // whose rows are shown
+	shown *progress.Progress
+}
+
+// waitsAgain is how often it says that it waits.
+const waitsAgain = 5 * time.Second
+
+func (m *migrationShown) notice(n migrations.Notice) {
+	switch {
+	case n.Waits != "" && time.Since(m.told) >= waitsAgain:
+		m.told = time.Now()
+		_, _ = fmt.Fprintf(m.to.Err, "%04d %s waits: %s\n", n.Step.Version, n.Step.Name, n.Waits)
+	case n.Rows > 0 && n.Total > 0:
+		if m.step != n.Step.Version {
+			m.finish()
+			m.step, m.shown = n.Step.Version, progress.New(m.to.Err, fmt.Sprintf("%04d %s, rows", n.Step.Version, n.Step.Name), int(n.Total))
+		}
+		m.shown.AddMany(int(n.Rows))
+	}
+}
+
+func (m *migrationShown) finish() {
+	if m.shown != nil {
+		m.shown.Finish()
+	}
 }
 
 // Run distributes the tables.
@@ -90,9 +160,6 @@ func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 	printSteps(s, status.Steps)
 	if status.Newer() {
 		s.Printf("%04d  applied by a newer program\n", status.Version)
-	}
-	if status.Dirty {
-		s.Printf("%04d  begun and not finished: inventory migrate up of the program that began it finishes it\n", status.Version)
 	}
 	return nil
 }

@@ -155,7 +155,8 @@ func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 		state = "on"
 	}
 	if status.Rows > 0 {
-		rows = fmt.Sprintf("%s, from %s to %s", cli.Count(status.Rows, "row"), status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
+		rows = fmt.Sprintf("%s%s, from %s to %s", map[bool]string{true: "about "}[status.About], cli.Count(status.Rows, "row"),
+			status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
 	}
 	s.Printf("the outbox is %s: %s\n", state, rows)
 	return nil

@@ -173,23 +173,3 @@ func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 		}
 	}
 }
-
-// TestOutboxGoesWithItsTriggers: a deduction must not be written to a table that is gone.
-func TestOutboxGoesWithItsTriggers(t *testing.T) {
-	busytest.Slow(t)
-	t.Parallel()
-	url := database(t)
-	for _, args := range [][]string{{"migrate", "up"}, {"outbox", "on"}} {
-		if r := invoke(t, append(args, "--database-url", url)...); r.code != 0 {
-			t.Fatalf("%v: %s", args, r.err)
-		}
-	}
-	for undone := false; !undone; {
-		r := invoke(t, "migrate", "down", "--database-url", url)
-		if undone = strings.Contains(r.out, "pending  outbox\n"); r.code != 0 {
-			t.Fatal(r.err)
-		}
-	}
-	execute(t, url, `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
-		VALUES ('a', 'o', 1, 0, 'committed', now())`)
-}

@@ -338,7 +338,7 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 	url := sqliteFile(t)
 	owner := serve(t, "--database-url", url)
 	oneLine(t, invoke(t, "serve", "--database-url", url, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"), "in use by another process")
-	oneLine(t, invoke(t, "migrate", "down", "--database-url", url), "in use by another process")
+	oneLine(t, invoke(t, "migrate", "down", "--yes", "--database-url", url), "in use by another process")
 	audited(t, url)
 	if code := owner.end(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit status %d: %s", code, owner.log.String())

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"inventory/internal/app"
 )
 
 // TestFatalErrorsAreJSONWhereTheLogIs: errors of the configuration, and of servers.
@@ -72,7 +74,7 @@ func TestAPortForTheBrowserThatIsInUse(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	if r := spawn(t, "--version"); r.code != 0 || !regexp.MustCompile(`^\S+ \(revision \S+, go1\S*, \w+/\w+\)\n$`).MatchString(r.out) {
+	if r := spawn(t, "--version"); r.code != 0 || !regexp.MustCompile(`^`+regexp.QuoteMeta(app.Release)+` \(revision \S+, go1\S*, \w+/\w+\)\n$`).MatchString(r.out) {
 		t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
 	}
 }

@@ -50,7 +50,7 @@ func (s brokenStore) Settle(context.Context, stock.Settlement) ([]stock.Settled,
 	return nil, s.err
 }
 
-func (s brokenStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+func (s brokenStore) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (s brokenStore) Watch(context.Context, func(), func(string)) error { return nil }
 

@@ -78,7 +78,7 @@ func TestACopyKnowsEveryTable(t *testing.T) {
 	file, server := filepath.Join(t.TempDir(), "inventory.db"), emptyDatabase(t)
 	for _, url := range []string{"sqlite:" + file, server} {
 		if err := inTime(t, func() error {
-			_, err := app.MigrateUp(t.Context(), url)
+			_, err := app.MigrateUp(t.Context(), url, nil)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestACopyKnowsEveryTable(t *testing.T) {
 func manyOrders(t *testing.T, rows int) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "many.db")
-	if _, err := app.MigrateUp(t.Context(), "sqlite:"+file); err != nil {
+	if _, err := app.MigrateUp(t.Context(), "sqlite:"+file, nil); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, file, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -126,21 +127,22 @@ func (d database) open(ctx context.Context, readOnly bool) (stock.Store, error) 
 }
 
 // MigrateUp applies every migration that a database lacks, and returns all migrations.
-func MigrateUp(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
-	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Up)
+// notice is told what takes long; nil: nobody is.
+func MigrateUp(ctx context.Context, databaseURL string, notice func(migrations.Notice)) ([]migrations.Step, error) {
+	return migrateAlone(ctx, databaseURL, notice, (*migrations.Migrator).Up)
 }
 
 // MigrateDown undoes the last migration of a database, and returns all migrations.
-func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
+func MigrateDown(ctx context.Context, databaseURL string, notice func(migrations.Notice)) ([]migrations.Step, error) {
 	if status, err := MigrationStatus(ctx, databaseURL); err != nil || status.Version == 0 {
 		return status.Steps, err // nothing to undo; it creates no database
 	}
-	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
+	return migrateAlone(ctx, databaseURL, notice, (*migrations.Migrator).Down)
 }
 
 // migrateAlone migrates a database while no service owns it.
 func migrateAlone(
-	ctx context.Context, databaseURL string, work func(*migrations.Migrator, context.Context) error,
+	ctx context.Context, databaseURL string, notice func(migrations.Notice), work func(*migrations.Migrator, context.Context) error,
 ) (steps []migrations.Step, err error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
@@ -152,6 +154,7 @@ func migrateAlone(
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	err = d.migrate(func(m *migrations.Migrator) error {
+		m.Notice = notice
 		if err := work(m, ctx); err != nil {
 			return err
 		}
@@ -189,7 +192,10 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 	if err != nil {
 		return nil, nil, err
 	}
-	err = d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) })
+	err = d.migrate(func(m *migrations.Migrator) error {
+		m.Notice = logMigration(log)
+		return m.Up(ctx)
+	})
 	if err == nil && d.directURL != "" { // which may lead to another database
 		err = d.upToDate(ctx)
 	}
@@ -204,6 +210,19 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 	}
 	return store, func() error { return errors.Join(store.Close(), release()) }, nil
 }
+
+// logMigration logs what a migration does that takes long, once in a while.
+func logMigration(log *slog.Logger) func(migrations.Notice) {
+	rows, told := int64(0), time.Time{}
+	return func(n migrations.Notice) {
+		if rows += n.Rows; time.Since(told) >= migrationLogged {
+			told = time.Now()
+			log.Info("a migration takes its time", "step", n.Step.Name, "rows", rows, "waits_for", n.Waits)
+		}
+	}
+}
+
+const migrationLogged = 5 * time.Second
 
 // OpenToShare migrates a database up and opens it for several services of this process: see [Config].Store. closing closes
 // it.

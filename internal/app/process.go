@@ -41,25 +41,25 @@ func SpendMemory(log *slog.Logger) {
 	log.Debug("memory is limited", "bytes", limit)
 }
 
-// The linker sets both, by make. Otherwise the Go tool may know them, from git or from the module.
-var version, revision string
+// Release is the version of this program. CONTRIBUTING.md says how to raise it.
+const Release = "0.1.0"
+
+// revision is set by the linker, by make. Otherwise the Go tool may know it, from git.
+var revision string
 
 // Build says which program this is.
 type Build struct {
-	Version  string // such as v1.4.0
+	Version  string // such as 1.4.0
 	Revision string // that of the source, or "unknown"
 	Go       string // the version of Go that compiled it
 }
 
 // ThisBuild returns the build of the running program.
 func ThisBuild() Build {
-	b := Build{Version: version, Revision: cmp.Or(revision, "unknown"), Go: runtime.Version()}
+	b := Build{Version: Release, Revision: cmp.Or(revision, "unknown"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
 	}
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" && revision == "" {

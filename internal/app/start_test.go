@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -79,8 +80,9 @@ func TestAStartEndsWithItsContext(t *testing.T) {
 			return app.Config{DatabaseURL: emptyDatabase(t), RedisURL: "redis+sentinel://" + address + "/main"}, met
 		},
 		"the lock of migrations": func(t *testing.T) (app.Config, <-chan struct{}) {
-			url := emptyDatabase(t)
-			return app.Config{DatabaseURL: url, Lock: app.LockNone}, lockMigrations(t, url)
+			url, log := emptyDatabase(t), &awaited{text: "another process migrates", seen: make(chan struct{})}
+			lockMigrations(t, url)
+			return app.Config{DatabaseURL: url, Lock: app.LockNone, Logger: slog.New(slog.NewTextHandler(log, nil))}, log.seen
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,8 +122,8 @@ func endsWithItsContext(t *testing.T, prepare func(*testing.T) (app.Config, <-ch
 	return errors.Is(err, context.Canceled) && soon
 }
 
-// lockMigrations takes the lock as earlier releases do, for a session. The channel is closed when somebody waits for it.
-func lockMigrations(t *testing.T, url string) <-chan struct{} {
+// lockMigrations takes the lock as another process does that migrates.
+func lockMigrations(t *testing.T, url string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -130,24 +132,21 @@ func lockMigrations(t *testing.T, url string) <-chan struct{} {
 	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock(7325064181)`); err != nil {
 		t.Fatal(err)
 	}
-	waits, ctx := make(chan struct{}), context.WithoutCancel(t.Context())
-	var looking sync.WaitGroup
-	looking.Go(func() {
-		defer close(waits)
-		for found := false; !found && t.Context().Err() == nil; {
-			err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&found)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	stopLater(t, func() error {
-		looking.Wait()
-		return conn.Close(ctx)
-	})
-	return waits
+	stopLater(t, func() error { return conn.Close(context.WithoutCancel(t.Context())) })
+}
+
+// awaited is a log that says when a text was written to it.
+type awaited struct {
+	text string
+	once sync.Once
+	seen chan struct{}
+}
+
+func (a *awaited) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), a.text) {
+		a.once.Do(func() { close(a.seen) })
+	}
+	return len(line), nil
 }
 
 // TestManyStartTogether on an empty database: none finds a migration that nobody has finished. On a schema that is up to date

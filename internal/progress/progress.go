@@ -37,16 +37,19 @@ func New(to io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// Add counts one more thing done. Errors of a broken terminal or pipe do not end a run.
-func (p *Progress) Add() {
+// Add counts one more thing done.
+func (p *Progress) Add() { p.AddMany(1) }
+
+// AddMany counts more things done. Errors of a broken terminal or pipe do not end a run.
+func (p *Progress) AddMany(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done++
+	p.done += n
 	if p.bar != nil {
-		_ = p.bar.Add(1)
+		_ = p.bar.Add(n)
 		return
 	}
-	if p.done*lines/p.total > (p.done-1)*lines/p.total {
+	if p.done*lines/p.total > (p.done-n)*lines/p.total {
 		_, _ = fmt.Fprintf(p.to, "%s: %d of %d\n", p.what, p.done, p.total)
 	}
 }

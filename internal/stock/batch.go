@@ -149,7 +149,7 @@ type BatchResult struct {
 	Stale bool
 	// Skipped is set if another transaction held the segment's row when the batch was first tried.
 	Skipped    bool
-	NextExpiry time.Time // after a merge: the earliest expiry of a reservation that is live; zero: there is none
+	NextExpiry time.Time // after a merge that leaves nothing: the earliest expiry of a reservation that is live; zero: there is none
 }
 
 // BatchPlan says how a batch is carried out. Stores do so under the locks of its rows.
@@ -172,6 +172,9 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)
 		plan.NextExpiry = Earlier(plan.NextExpiry, plan.Outcomes[i].Deduction.ExpiresAt)
+	}
+	if plan.Available > 0 {
+		plan.NextExpiry = time.Time{}
 	}
 	limited := slices.ContainsFunc(plan.Outcomes, func(o Outcome) bool { return o.Kind == Limited })
 	plan.Stale = facts.Expired == ExpireLimit || facts.HasExpired && limited
@@ -210,7 +213,8 @@ type Facts struct {
 	HasExpired bool
 	// Expired, for a merge, is how many reservations gave their units back just now: [ExpireLimit] at most.
 	Expired int
-	// NextExpiry, for a merge, is the earliest expiry of the reservations that are live; zero: there is none.
+	// NextExpiry, for a merge, is the earliest expiry of the reservations that are live; zero: there is none. If there are more units
+	// than the batch wants, it may be zero unless it has passed.
 	NextExpiry time.Time
 }
 

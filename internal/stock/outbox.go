@@ -29,9 +29,13 @@ type Outbox interface {
 type OutboxStatus struct {
 	On     bool      `json:"on"`
 	Rows   int64     `json:"rows"`
-	Oldest time.Time `json:"oldest,omitzero"` // of the rows; zero: there are none
+	About  bool      `json:"rows_estimated,omitzero"` // there are more than OutboxCounted, and Rows is an estimate of the database
+	Oldest time.Time `json:"oldest,omitzero"`         // of the rows; zero: there are none
 	Newest time.Time `json:"newest,omitzero"`
 }
+
+// OutboxCounted bounds the rows that are counted for an [OutboxStatus].
+const OutboxCounted = 1000
 
 // Change is a deduction as a transaction left it. The changes of one order id are nearly always read in their order; when
 // transactions cross, Version shows which change is the later one. Programs that read an outbox get it as JSON.

@@ -100,8 +100,8 @@ type View struct {
 	Layout   int64
 	Segments []int64 // available units
 	Versions []int64 // of the segments: while they are the same, nothing has been written
-	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than
-	// the segments hold. Zero: there is none.
+	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than the segments
+	// hold. Zero: there is none. If units are left, it may be zero unless it has passed.
 	NextExpiry time.Time
 }
 

@@ -85,8 +85,12 @@ type Store interface {
 	// Expire gives back the units of the reservations of a SKU that have expired, and returns how many reservations those
 	// were. If there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
-	// Expired returns SKUs with reservations that have expired and still hold units, at most limit.
-	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
+	// ExpireFree is Expire for many SKUs, of those alone whose rows nobody holds: it waits for nobody. It may leave reservations of a SKU
+	// for the next call.
+	ExpireFree(ctx context.Context, at time.Time, skus ...string) (reservations map[string]int, err error)
+	// Expired returns the SKUs of the limit reservations that have expired first and still hold units, the longest overdue SKU first. Its
+	// cost grows with what has expired alone.
+	Expired(ctx context.Context, at time.Time, limit int) ([]Due, error)
 
 	// Deduction reads one deduction with its parts.
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
@@ -119,7 +123,7 @@ type Store interface {
 	// merges do not count. It calls listening once it receives all of this; what came before is missed. It returns nil at
 	// once if no other process can write, otherwise the error that ended it, at the latest when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
-	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
+	// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "", in one snapshot.
 	Audit(ctx context.Context, sku string) (Audit, error)
 	// Pool returns how much the connections to the database are in use.
 	Pool() Pool
@@ -136,6 +140,12 @@ type Store interface {
 	Ready(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
+}
+
+// Due is a SKU with a reservation that has expired and still holds units.
+type Due struct {
+	SKU   string
+	Since time.Time // the expiry of the first one
 }
 
 // Pool is how much the connections of a store are in use. Waits and Waited count all calls since it was opened.

@@ -61,7 +61,8 @@ ON CONFLICT (sku_id, ref) DO NOTHING;
 -- A row that is found by its ctid is in the same shard, which Citus cannot know: so buyers are compared with the SKU as well.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
-    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
+      AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
     ORDER BY expires_at LIMIT $3::bigint
 ), over AS MATERIALIZED (
     SELECT d.order_id, d.buyer_id, d.quantity, d.segment
@@ -101,7 +102,7 @@ SELECT (SELECT count(*) FROM over), array_agg(segment), array_agg(units) FROM ba
 -- Each node has rows of its own. The times are microseconds since 1970.
 SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
             AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
-       coalesce(sum((CASE WHEN success THEN result::json->>0 END)::bigint), 0)::bigint,
+       coalesce(sum((CASE WHEN success THEN result::json->>0 END)::bigint), 0)::bigint, $1::bigint < 0,
        min((CASE WHEN success THEN result::json->>1 END)::bigint), max((CASE WHEN success THEN result::json->>2 END)::bigint)
 FROM run_command_on_all_nodes($$
     SELECT json_build_array(count(*), (extract(epoch FROM min(at)) * 1000000)::bigint, (extract(epoch FROM max(at)) * 1000000)::bigint)

@@ -57,16 +57,21 @@ func (s *Store) Statuses(ctx context.Context, after string, limit int) (page []s
 
 // Expired implements [stock.Store]. A node that is gone does not keep the reservations at other nodes from ending: it is an
 // error only if nothing is found at those.
-func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error) {
+func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (due []stock.Due, err error) {
 	err = s.again(ctx, func(p *placements) error {
-		skus, err = eachNode(p, func(h *shard) ([]string, error) { return h.store.Expired(ctx, at, limit) })
-		if len(skus) > 0 {
+		due, err = eachNode(p, func(h *shard) ([]stock.Due, error) { return h.store.Expired(ctx, at, limit) })
+		if len(due) > 0 {
 			return nil
 		}
 		return err
 	})
-	slices.Sort(skus)
-	return skus[:min(limit, len(skus))], err
+	slices.SortFunc(due, func(a, b stock.Due) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.SKU, b.SKU)) })
+	return due[:min(limit, len(due))], err
+}
+
+// ExpireFree implements [stock.Store].
+func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]int, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]int, error) { return o.ExpireFree(ctx, at, some...) })
 }
 
 // eachShard does work at each shard of some SKUs, with the SKUs of that shard, and returns all that is found.

@@ -2,7 +2,11 @@
 
 -- name: incomplete_lines
 -- In and out: as in package postgres. Package citus compares the lines with the deductions of all shards.
-SELECT '', 0::bigint WHERE $1::text > $2::text;
+SELECT '', 0::bigint WHERE false;
+
+-- name: unlisted_deductions
+-- In and out: as in package postgres.
+SELECT 0::bigint WHERE $1::text IS NOT NULL;
 
 -- name: prunable
 -- In and out: as in package postgres. Package citus asks for no order of several SKUs of which another line may not be pruned.

@@ -44,14 +44,14 @@ type Access struct {
 func (s *Store) With(access Access) *Store {
 	o := *s
 	o.shares = true
-	o.use(database{Pool: s.pool.Pool, access: access, sessions: s.sessions})
+	o.use(database{Pool: s.pool.Pool, access: access, sessions: s.sessions, swept: &tables.Swept{}})
 	return &o
 }
 
 // use sets the database of the store.
 func (s *Store) use(pool database) {
 	s.pool = pool
-	s.Base = tables.Base{DB: pool, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
+	s.Base = tables.Base{DB: pool, Now: s.Now, Swept: pool.swept, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
 		return s.inTx(ctx, deadline, func(tx transaction) error { return work(tx) })
 	}}
 }
@@ -61,6 +61,7 @@ type database struct {
 	*pgxpool.Pool
 	access   Access
 	sessions *sessions
+	swept    *tables.Swept
 	writes   bool // its messages write: their errors are [stock.ErrUnwritten] where that is certain
 }
 

@@ -33,12 +33,13 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	}
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
-		"statuses":          {"a", "", 100, nil},
-		"next_expiry":       {"a"},
-		"views":             {[]string{"a"}},
-		"has_expired":       {"a", nil},
-		"skus_with_expired": {nil, 10},
-		"expire":            {"a", nil, 2000},
+		"statuses":          {"a", "", 100, nil, nil},
+		"next_expiry":       {"a", nil, nil, 1},
+		"views":             {[]string{"a"}, nil},
+		"has_expired":       {"a", nil, nil},
+		"skus_with_expired": {nil, nil, 10},
+		"expire":            {"a", nil, 2000, nil},
+		"expire_free":       {[]string{"a"}, nil, 2000, nil},
 		"page_end":          {"a", "order-2", 199},
 		"page":              {"a", "order-2", "order-2100", "nobody", "", "", 100},
 	} {

@@ -1,6 +1,7 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $13 as in deduct.sql, $14 the limit; arrays of the texts of orders: $15 buyer_ids, no buyer twice
+-- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 until when no reservation is live (null: not known); arrays of the
+--      texts of orders: $16 buyer_ids, no buyer twice
 -- Out: as in deduct.sql, and if some orders were not inserted: the ids of those that are not known, but whose buyers hold
 --      too much (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
@@ -13,8 +14,7 @@
 -- deduct.sql.
 --
 -- Scalar sub-selects look up what each order needs, because they use the index. For a join, a planner that knows old sizes
--- of growing tables would read all rows of the SKU, or compare each order with each buyer. The earliest expiry is read in
--- the order of its index.
+-- of growing tables would read all rows of the SKU, or compare each order with each buyer.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '50ms', true)
 ), segment_row AS MATERIALIZED (
@@ -25,7 +25,7 @@ WITH bounded AS MATERIALIZED (
     FOR UPDATE OF stock_segments
 ), fresh AS MATERIALIZED (
     SELECT o, q, r, buyer_id
-    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $15::text[]) AS asked (o, q, r, buyer_id)
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $16::text[]) AS asked (o, q, r, buyer_id)
     WHERE available >= $8::bigint
       AND (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL
 ), counted AS (
@@ -78,7 +78,7 @@ SELECT (SELECT available FROM segment_row),
             THEN (SELECT array_agg(o) FROM fresh
                   WHERE q > $14 OR (
                       SELECT n.units + q > $14 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = fresh.buyer_id)) END,
-       taken.orders < cardinality($5::text[]) AND coalesce((
-           SELECT expires_at <= (SELECT at FROM decided) FROM deductions WHERE sku_id = $1 AND status = 'reserved'
-           ORDER BY expires_at LIMIT 1), false)
+       taken.orders < cardinality($5::text[]) AND EXISTS (
+           SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($15::timestamptz, '-infinity')
+             AND expires_at <= (SELECT at FROM decided))
 FROM taken

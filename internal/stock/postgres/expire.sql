@@ -1,41 +1,42 @@
 -- Reservations that have expired.
 
 -- name: has_expired
--- In:  $1 sku_id, $2 the instant (null: now)
+-- In:  $1 sku_id, $2 the instant (null: now), $3 until when no reservation is live (null: not known)
 -- Out: whether reservations have expired whose units are not back
 SELECT EXISTS (
     SELECT 1 FROM deductions
-    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())));
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($3::timestamptz, '-infinity')
+      AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())));
 
 -- name: next_expiry
--- In:  $1 sku_id
--- Out: the earliest expiry of a reservation; null: there is none
+-- In:  $1 sku_id, $2 the instant (null: now), $3 until when no reservation is live (null: not known), $4 units
+-- Out: the earliest expiry of a reservation; null: there is none. If more than these units are left, it is null unless it has passed: the
+--      search for a later one may be long.
 --
--- It reads the first entry of the index. For min(), a planner that expects one row would read all of them.
-SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1);
+-- It reads the first entry of the index. For min(), a planner that expects one row would read all of them. While an old snapshot is open
+-- the index keeps the entries of all reservations that have ended.
+SELECT (SELECT expires_at FROM deductions
+        WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($3::timestamptz, '-infinity')
+          AND expires_at <= (SELECT CASE WHEN sum(available) > $4::bigint THEN coalesce($2::timestamptz, clock_timestamp())
+                                         ELSE 'infinity' END FROM stock_segments WHERE sku_id = $1)
+        ORDER BY expires_at LIMIT 1);
 
 -- name: skus_with_expired
--- In:  $1 the instant (null: now), $2 how many
--- Out: sku_ids
---
--- It walks through the index of live reservations from SKU to SKU, and reads one of each SKU, the first to expire.
-WITH RECURSIVE reserving AS (
-    SELECT (SELECT sku_id FROM deductions WHERE status = 'reserved' AND sku_id > '' ORDER BY sku_id LIMIT 1) AS sku_id
-    UNION ALL
-    SELECT (SELECT d.sku_id FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserving.sku_id
-            ORDER BY d.sku_id LIMIT 1)
-    FROM reserving WHERE reserving.sku_id IS NOT NULL
-)
-SELECT sku_id FROM reserving
-WHERE EXISTS (
-    SELECT 1 FROM deductions d WHERE d.sku_id = reserving.sku_id AND d.status = 'reserved'
-      AND d.expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp())))
-LIMIT $2;
+-- In:  $1 the instant (null: now), $2 until when no reservation is live (null: not known), $3 how many reservations
+-- Out: of the first to expire: sku_id, the earliest expiry; the earliest first
+SELECT sku_id, min(expires_at)
+FROM (
+    SELECT sku_id, expires_at FROM deductions
+    WHERE status = 'reserved' AND expires_at > coalesce($2::timestamptz, '-infinity')
+      AND expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp()))
+    ORDER BY expires_at LIMIT $3::bigint
+) AS first
+GROUP BY sku_id ORDER BY min(expires_at), sku_id;
 
 -- name: expire :patient
 -- Give back the units of reservations that have expired. The caller holds the rows of all segments of the SKU.
 --
--- In:  $1 sku_id, $2 the instant (null: now), $3 the largest number of reservations
+-- In:  $1 sku_id, $2 the instant (null: now), $3 the largest number of reservations, $4 until when no reservation is live (null: not known)
 -- Out: the number of reservations
 --
 -- A commit or an extension of reservations locks their rows and no segment's. So the rows are locked here, in ascending order,
@@ -49,7 +50,8 @@ LIMIT $2;
 -- miss it, and its units would come back again.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
-    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
+      AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
     ORDER BY expires_at LIMIT $3::bigint
 ), over AS MATERIALIZED (
     SELECT d.order_id, d.buyer_id, d.quantity, d.segment
@@ -84,3 +86,63 @@ WITH due AS MATERIALIZED (
 )
 SELECT count(*) FROM over
 ;
+
+-- name: lock_free_skus :patient
+-- In:  $1 sku_ids
+-- Out: those of which all rows are locked now; nobody is waited for
+SELECT sku_id
+FROM (
+    SELECT sku_id, count(*) AS locked
+    FROM (SELECT sku_id FROM stock_segments WHERE sku_id = ANY ($1::text[]) ORDER BY sku_id, segment FOR UPDATE SKIP LOCKED) AS free
+    GROUP BY sku_id
+) AS got
+WHERE locked = (SELECT count(*) FROM stock_segments g WHERE g.sku_id = got.sku_id);
+
+-- name: expire_free :patient
+-- What expire does, for many SKUs at once. The caller holds the rows of all segments of each.
+--
+-- In:  $1 sku_ids, $2 the instant (null: now), $3 the largest number of reservations of each, $4 until when no reservation is live (null:
+--      not known)
+-- Out: sku_id, the number of reservations; no row for a SKU without
+WITH due AS MATERIALIZED (
+    SELECT asked.sku_id, first.order_id
+    FROM unnest($1::text[]) AS asked (sku_id)
+    CROSS JOIN LATERAL (
+        SELECT order_id FROM deductions
+        WHERE sku_id = asked.sku_id AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
+          AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
+        ORDER BY expires_at LIMIT $3::bigint
+    ) AS first
+), over AS MATERIALIZED (
+    SELECT d.sku_id, d.order_id, d.buyer_id, d.quantity, d.segment
+    FROM (SELECT * FROM due ORDER BY sku_id, order_id) AS late
+    CROSS JOIN LATERAL (
+        SELECT * FROM deductions WHERE sku_id = late.sku_id AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
+    ) AS d
+    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
+), ended AS (
+    UPDATE deductions d SET status = 'expired' FROM over WHERE d.sku_id = over.sku_id AND d.order_id = over.order_id
+), uncounted AS (
+    UPDATE buyers n SET units = n.units - back.units
+    FROM (SELECT sku_id, buyer_id, sum(quantity) AS units FROM over WHERE buyer_id IS NOT NULL GROUP BY sku_id, buyer_id) back
+    WHERE n.ctid = (SELECT ctid FROM buyers b WHERE b.sku_id = back.sku_id AND b.buyer_id = back.buyer_id)
+), back AS (
+    SELECT sku_id, given.segment % (SELECT count(*) FROM stock_segments g WHERE g.sku_id = given.sku_id) AS segment,
+           sum(given.quantity) AS units
+    FROM (
+        SELECT sku_id, segment, quantity FROM over WHERE segment IS NOT NULL
+        UNION ALL
+        SELECT over.sku_id, p.segment, p.quantity
+        FROM over CROSS JOIN LATERAL (
+            SELECT segment, quantity FROM deduction_parts WHERE sku_id = over.sku_id AND order_id = over.order_id OFFSET 0
+        ) AS p
+        WHERE over.segment IS NULL
+    ) given
+    GROUP BY 1, 2
+), returned AS (
+    UPDATE stock_segments g
+    SET available = g.available + back.units, reserved = g.reserved - back.units, version = g.version + 1
+    FROM back
+    WHERE g.sku_id = back.sku_id AND g.segment = back.segment
+)
+SELECT sku_id, count(*) FROM over GROUP BY sku_id;

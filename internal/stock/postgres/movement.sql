@@ -1,15 +1,31 @@
 -- The ledger, and what a movement does to the segments.
 
+-- name: lock_sku
+-- In: $1 sku_id
+--
+-- Who writes a movement holds this row until the end: so the movements of a SKU are written one after another, each with a later time. It
+-- is locked after the rows of segments and deductions.
+SELECT FROM skus WHERE sku_id = $1 FOR NO KEY UPDATE;
+
 -- name: insert_movement
 -- In: $1 sku_id, $2 ref, $3 kind, $4 quantity, $5 segments (0: none), $6 terms ({}: none), $7 reason, $8 the instant (null: now)
---
--- The rows of all segments are locked, so the movements of a SKU are written one after another, each with a later time.
 INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
 SELECT $1, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
        coalesce((SELECT greatest(at, max(created_at) + interval '1 microsecond') FROM movements WHERE sku_id = $1), at)
 FROM (SELECT coalesce($8::timestamptz, clock_timestamp()) AS at) AS decided
 WHERE EXISTS (SELECT 1 FROM skus WHERE sku_id = $1)
 ON CONFLICT (sku_id, ref) DO NOTHING;
+
+-- name: add_up_ledger
+-- In: $1 sku_id
+--
+-- Those that were added up stay so. Later ones are the one that was just written, and those of programs of 0.1.0.
+UPDATE skus SET moved = moved + later.units, moved_until = later.until
+FROM (
+    SELECT sum(quantity) AS units, max(created_at) AS until FROM movements
+    WHERE sku_id = $1 AND created_at > coalesce((SELECT moved_until FROM skus WHERE sku_id = $1), '-infinity')
+) AS later
+WHERE sku_id = $1 AND later.until IS NOT NULL;
 
 -- name: movement
 -- In:  $1 sku_id, $2 ref
@@ -45,4 +61,6 @@ UPDATE skus SET layout = $2 WHERE sku_id = $1;
 -- name: stock_put
 -- In:  $1 sku_id
 -- Out: all that was ever put in, less what was taken out again; no row: there is no such SKU
-SELECT k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint FROM skus k WHERE k.sku_id = $1;
+SELECT k.initial + k.moved + coalesce((SELECT sum(m.quantity) FROM movements m
+                                       WHERE m.sku_id = $1 AND m.created_at > coalesce(k.moved_until, '-infinity')), 0)::bigint
+FROM skus k WHERE k.sku_id = $1;

@@ -8,11 +8,13 @@
 SELECT FROM outbox LIMIT 0;
 
 -- name: outbox_status
--- Out: whether it is on, how many rows it has, the times of the oldest and the newest one (null: there is none)
+-- In:  $1 how many rows are counted
+-- Out: whether it is on, how many rows it has, whether that is an estimate, the times of the first and the last one (null: there is none)
 SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
             AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
-       count(*), min(at), max(at)
-FROM outbox;
+       CASE WHEN n > $1 THEN greatest(n, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'outbox'::regclass)) ELSE n END, n > $1,
+       (SELECT at FROM outbox ORDER BY xid, position LIMIT 1), (SELECT at FROM outbox ORDER BY xid DESC, position DESC LIMIT 1)
+FROM (SELECT count(*) AS n FROM (SELECT FROM outbox LIMIT $1::bigint + 1) AS counted) AS some_rows;
 
 -- name: outbox_limit_wait
 -- How long a change waits for writers to end, while others wait behind it.

@@ -40,7 +40,7 @@ var notPlanned = map[string]bool{
 	"session": true, "outbox_limit_wait": true, "outbox_is_there": true, "outbox_status": true, "outbox_lock_on": true, "outbox_on_insert": true, "outbox_on_change": true,
 	"outbox_watch_inserts": true, "outbox_watch_changes": true, "outbox_lock_off": true, "outbox_ignore_inserts": true,
 	"outbox_ignore_changes": true, "outbox_forget": true,
-	"accepted": true, "audit": true, "incomplete_lines": true, "count_all_buyers": true, "mark_limited": true, "drop_buyers": true,
+	"accepted": true, "audit": true, "incomplete_lines": true, "unlisted_deductions": true, "count_all_buyers": true, "mark_limited": true, "drop_buyers": true,
 }
 
 // slow returns what is slow about a plan, "" if nothing is. The statement may want all amendments of an order.

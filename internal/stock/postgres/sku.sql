@@ -30,39 +30,44 @@ SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer
 FROM skus WHERE sku_id = $1;
 
 -- name: statuses
--- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant (null: now)
+-- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant (null: now), $5 until when no reservation is live (null:
+--      not known)
 -- Out: sku_id, name, layout, a JSON array of what each segment holds, all that was ever put in, reserved units, whether
 --      reservations have expired whose units are not back, the terms
 --
--- It sums nothing over deductions: a hot SKU has very many. Committed is what is neither available nor reserved, and the audit
--- proves both. Programs from before the counters of reserved units do not maintain them, so the counters are not read if no
--- reservation is live.
-SELECT k.sku_id, k.name, k.layout,
-       (SELECT json_agg(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id)::text,
-       k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0)::bigint,
-       CASE WHEN k.next_expiry IS NULL THEN 0
-            ELSE greatest((SELECT sum(g.reserved) FROM stock_segments g WHERE g.sku_id = k.sku_id)::bigint - k.kept, 0) END,
-       coalesce(k.next_expiry <= coalesce($4::timestamptz, clock_timestamp()), false),
+-- It sums nothing over deductions, of which a hot SKU has very many, and of the ledger only what was not added up yet. Committed is what
+-- is neither available nor reserved. The audit proves all of that.
+SELECT k.sku_id, k.name, k.layout, g.available,
+       k.initial + k.moved + coalesce((SELECT sum(m.quantity) FROM movements m
+                                       WHERE m.sku_id = k.sku_id AND m.created_at > coalesce(k.moved_until, '-infinity')), 0)::bigint,
+       greatest(g.reserved - k.kept, 0),
+       g.reserved > k.kept AND EXISTS (SELECT 1 FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
+           AND d.expires_at > coalesce($5::timestamptz, '-infinity')
+           AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
-FROM (
-    SELECT s.*, (SELECT d.expires_at FROM deductions d WHERE d.sku_id = s.sku_id AND d.status = 'reserved'
-                 ORDER BY d.expires_at LIMIT 1) AS next_expiry
-    FROM skus s WHERE s.sku_id >= $1 AND s.sku_id <> $2 ORDER BY s.sku_id LIMIT $3::integer
-) AS k
+FROM (SELECT * FROM skus WHERE sku_id >= $1 AND sku_id <> $2 ORDER BY sku_id LIMIT $3::integer) AS k
+CROSS JOIN LATERAL (
+    SELECT json_agg(available ORDER BY segment)::text AS available, sum(reserved)::bigint AS reserved
+    FROM stock_segments WHERE sku_id = k.sku_id
+) AS g
 ORDER BY k.sku_id;
 
 -- name: views
--- In:  $1 sku_ids
+-- In:  $1 sku_ids, $2 until when no reservation is live (null: not known)
 -- Out: sku_id, layout, JSON arrays of what each segment holds and of their versions, the earliest expiry of a reservation (null:
---      none), the terms
+--      none), the terms. If units are left, the expiry is null unless it has passed: the search for a later one may be long.
 SELECT k.sku_id, k.layout, g.available, g.version,
-       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
+            AND d.expires_at > coalesce($2::timestamptz, '-infinity')
+            AND d.expires_at <= g.look_until
+        ORDER BY d.expires_at LIMIT 1),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
 FROM skus k
 CROSS JOIN LATERAL (
-    SELECT json_agg(available ORDER BY segment)::text AS available, json_agg(version ORDER BY segment)::text AS version
+    SELECT json_agg(available ORDER BY segment)::text AS available, json_agg(version ORDER BY segment)::text AS version,
+           CASE WHEN sum(available) > 0 THEN clock_timestamp() ELSE 'infinity' END AS look_until
     FROM stock_segments WHERE sku_id = k.sku_id
 ) AS g
 WHERE k.sku_id = ANY ($1::text[]);

@@ -99,7 +99,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	}
 	sessions.server = &demotion{close: pool.Reset, listeners: make(map[*context.CancelCauseFunc]struct{})}
 	s := &Store{clock: clock, sessions: sessions, listener: listener{config.ConnConfig, sessions}, renewal: renewal}
-	s.use(database{Pool: pool, access: access, sessions: sessions})
+	s.use(database{Pool: pool, access: access, sessions: sessions, swept: &tables.Swept{}})
 	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)
 	return s, nil
 }

@@ -290,7 +290,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 			var stale bool
 			var at *time.Time
 			args := []any{
-				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1),
+				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), nil,
 			}
 			err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
 				Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)

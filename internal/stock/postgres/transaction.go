@@ -175,11 +175,14 @@ func instant(t time.Time) *time.Time {
 }
 
 // Expire implements [tables.Tx].
-func (transaction) Expire(statements *tables.Statements, sku string, at time.Time) (reservations *int) {
+func (t transaction) Expire(statements *tables.Statements, sku string, at time.Time) (reservations *int) {
 	reservations = new(int)
-	statements.Single([]any{reservations}, "expire", sku, instant(at), stock.ExpireLimit)
+	statements.Single([]any{reservations}, "expire", sku, instant(at), stock.ExpireLimit, t.Swept().Until(at))
 	return reservations
 }
+
+// Swept implements [tables.Tx].
+func (t transaction) Swept() *tables.Swept { return t.db.swept }
 
 // waitedLong is how old the instant of a decision may be when its last row is written. It is as long as deduct.sql and
 // deduct_limited.sql wait.

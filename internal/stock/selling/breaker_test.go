@@ -74,7 +74,7 @@ func (endless) Now() time.Time { return time.Now() }
 func (endless) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }
 
 // Expired reports none.
-func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+func (endless) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {
 	result := stock.BatchResult{Available: 1 << 30}

@@ -12,9 +12,16 @@ import (
 
 // No order waits for the sweep: one that needs units of expired reservations gives them back itself. The sweep is for the
 // other units.
+//
+//	what has expired, the first first ──> some of its SKUs by chance, so that processes share the work ──> those that nobody holds,
+//	together ──> those that are held and long overdue, one by one ──> again, until nothing is due
 const (
-	sweepEvery = time.Second
-	sweptSKUs  = 64 // in one sweep, at most
+	sweepEvery  = time.Second
+	looksAt     = 1024                   // reservations of one look
+	sweptAtOnce = 128                    // SKUs of one transaction
+	longOverdue = time.Second            // a SKU that is held for as long is waited for,
+	heldWait    = 250 * time.Millisecond // so long,
+	mostHeld    = 2                      // and so many after one look
 )
 
 // sweepExpired gives back the units of expired reservations, until the service closes.
@@ -26,17 +33,48 @@ func (s *Service) sweepExpired() {
 	}
 }
 
-// sweepOnce does one sweep. A SKU whose reservations cannot be ended, or not in time, does not stop it.
-func (s *Service) sweepOnce(ctx context.Context) error {
-	look, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	skus, err := s.store.Expired(look, s.at(), sweptSKUs)
-	for _, sku := range skus {
-		ending, cancel := context.WithTimeout(ctx, writeLimit)
-		err = errors.Join(err, s.expire(ending, sku))
+// sweepOnce sweeps until it ends nothing more.
+func (s *Service) sweepOnce(ctx context.Context) (failed error) {
+	for {
+		look, cancel := context.WithTimeout(ctx, writeLimit)
+		due, err := s.store.Expired(look, s.at(), looksAt)
+		cancel()
+		if err != nil || len(due) == 0 {
+			return errors.Join(failed, err)
+		}
+		ended, err := s.sweep(ctx, due)
+		if failed = errors.Join(failed, err); ended == 0 {
+			return failed
+		}
+	}
+}
+
+// sweep sweeps some of what is due, and returns how many reservations it has ended. A SKU whose reservations cannot be ended, or not in
+// time, does not stop it.
+func (s *Service) sweep(ctx context.Context, due []stock.Due) (ended int, err error) {
+	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	due = due[:min(len(due), sweptAtOnce)]
+	together, cancel := context.WithTimeout(ctx, writeLimit)
+	reservations, err := s.store.ExpireFree(together, s.at(), stock.Column(due, func(d stock.Due) string { return d.SKU })...)
+	cancel()
+	most := mostHeld
+	if err != nil { // perhaps because of one of them
+		most = len(due)
+	}
+	for sku, n := range reservations {
+		s.expired(sku, n)
+		ended += n
+	}
+	for _, d := range due {
+		if reservations[d.SKU] > 0 || most == 0 || err == nil && s.now().Sub(d.Since) < longOverdue {
+			continue
+		}
+		most--
+		alone, cancel := context.WithTimeout(ctx, heldWait)
+		err = errors.Join(err, s.expire(alone, d.SKU))
 		cancel()
 	}
-	return err
+	return ended, err
 }
 
 // expireAll gives back the units of the expired reservations of SKUs.
@@ -50,14 +88,19 @@ func (s *Service) expireAll(ctx context.Context, skus ...string) (err error) {
 // expire gives back the units of a SKU's expired reservations. For a request that waits for it nothing is written, also if that fails.
 func (s *Service) expire(ctx context.Context, sku string) error {
 	reservations, err := s.store.Expire(ctx, sku, s.at())
-	if reservations > 0 {
-		s.noteExpired(sku, reservations)
-		s.onRestock(sku)
-	}
+	s.expired(sku, reservations)
 	if err != nil {
 		return stock.Unavailable(stock.Unwritten(err), "give back expired reservations")
 	}
 	return nil
+}
+
+// expired notes that units of reservations are back.
+func (s *Service) expired(sku string, reservations int) {
+	if reservations > 0 {
+		s.noteExpired(sku, reservations)
+		s.onRestock(sku)
+	}
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

@@ -77,8 +77,12 @@ type stuckExpiry struct {
 	swept chan string // SKUs whose reservations were given back
 }
 
-func (stuckExpiry) Expired(context.Context, time.Time, int) ([]string, error) {
-	return []string{"stuck", sku}, nil
+func (stuckExpiry) Expired(context.Context, time.Time, int) ([]stock.Due, error) {
+	return []stock.Due{{SKU: "stuck"}, {SKU: sku}}, nil
+}
+
+func (stuckExpiry) ExpireFree(context.Context, time.Time, ...string) (map[string]int, error) {
+	return nil, stock.ErrGuard
 }
 
 func (s stuckExpiry) Expire(_ context.Context, sku string, _ time.Time) (int, error) {

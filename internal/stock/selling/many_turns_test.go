@@ -27,7 +27,7 @@ func (g gate) Views(ctx context.Context, _ ...string) (map[string]stock.View, er
 	}
 }
 
-func (gate) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+func (gate) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (gate) Watch(context.Context, func(), func(string)) error { return nil }
 

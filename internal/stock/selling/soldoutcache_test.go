@@ -22,7 +22,7 @@ func (s soldOutStore) Views(context.Context, ...string) (map[string]stock.View, 
 	return nil, nil
 }
 
-func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+func (s soldOutStore) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 

@@ -2,6 +2,8 @@ package selling
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +18,10 @@ import (
 // Each look is told with the age of what it has read, so listeners in every process can leave out what came late. The write that
 // is the last to change whether there are units is followed by a look that sees it, and a younger one sees the same. A look that fails
 // tells nothing: an event may be lost.
-const lookEvery = 50 * time.Millisecond
+const (
+	lookEvery   = 50 * time.Millisecond
+	looksAtOnce = 256 // SKUs in one statement
+)
 
 // levels are the SKUs of which it is to be told whether they have units.
 type levels struct {
@@ -38,27 +43,35 @@ func (s *Service) tellLevels() {
 		pending := s.levels.pending
 		s.levels.pending = make(map[string]int64)
 		s.levels.mu.Unlock()
-		for sku, cameBack := range pending {
-			if err := s.tellLevel(s.background, sku, cameBack); err != nil {
-				s.log.Debug("not looked whether a SKU has units", "sku", sku, "error", err)
+		for skus := range slices.Chunk(slices.Sorted(maps.Keys(pending)), looksAtOnce) {
+			if err := s.tellSome(s.background, skus, pending); err != nil {
+				s.log.Debug("not looked whether SKUs have units", "skus", len(skus), "first", skus[0], "error", err)
 			}
 		}
 	}
 }
 
-// tellLevel looks at a SKU, and publishes what it sees.
-func (s *Service) tellLevel(ctx context.Context, sku string, cameBack int64) error {
+// tellSome looks at SKUs, and publishes what it sees. pending has how many units came back.
+func (s *Service) tellSome(ctx context.Context, skus []string, pending map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	views, err := s.store.Views(ctx, sku)
-	seen, there := views[sku]
-	if err != nil || !there || seen.Archived() {
+	views, err := s.store.Views(ctx, skus...)
+	if err != nil {
 		return err
 	}
+	for sku, seen := range views {
+		if !seen.Archived() {
+			s.tellLevel(sku, seen, pending[sku])
+		}
+	}
+	return nil
+}
+
+// tellLevel publishes what was seen.
+func (s *Service) tellLevel(sku string, seen stock.View, cameBack int64) {
 	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age(), WasEmpty: stock.Sum(seen.Segments) <= cameBack}
 	if seen.SoldOut() {
 		e.Kind, e.Units = stock.EventSoldOut, 0
 	}
 	s.events.Publish(e)
-	return nil
 }

@@ -9,6 +9,7 @@
 --      excess    if there is a limit, buyers whose count is not what their live deductions hold, or is above
 --                the limit: today's, or if the terms have ever changed, the limit when they last bought
 --      mismatched deductions that do not hold what was asked less what was given back
+--      unadded   how far what is stored as the sum of the ledger is from its rows
 --      The constraints and the statements rule these out; the audit does not rely on them.
 SELECT k.sku_id,
        k.initial,
@@ -23,7 +24,8 @@ SELECT k.sku_id,
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
        coalesce(b.excess, 0),
-       coalesce(a.mismatched, 0)
+       coalesce(a.mismatched, 0),
+       abs(k.moved - coalesce(t.moved, 0))
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
@@ -84,14 +86,24 @@ LEFT JOIN (
           END
     GROUP BY d.sku_id
 ) a USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id, sum(n.quantity) AS moved FROM movements n JOIN skus l USING (sku_id)
+    WHERE sku_id BETWEEN $1 AND $2 AND n.created_at <= l.moved_until GROUP BY sku_id
+) t USING (sku_id)
 LEFT JOIN pruned f USING (sku_id)
 WHERE k.sku_id BETWEEN $1 AND $2
 ORDER BY k.sku_id;
 
 -- name: incomplete_lines
--- In:  $1, $2 the first and the last SKU
 -- Out: sku_id, how many lines of orders of several SKUs have no deduction; no row for a SKU without such lines
 SELECT l.sku_id, count(*)
 FROM order_lines l LEFT JOIN deductions d USING (sku_id, order_id)
-WHERE l.sku_id BETWEEN $1 AND $2 AND d.order_id IS NULL
+WHERE d.order_id IS NULL
 GROUP BY l.sku_id;
+
+-- name: unlisted_deductions
+-- In:  $1 sku_id
+-- Out: how many deductions are lines of orders of several SKUs that do not list them
+SELECT count(*) FROM deductions d
+WHERE d.sku_id = $1 AND d.in_order
+  AND NOT EXISTS (SELECT 1 FROM order_lines l WHERE l.order_id = d.order_id AND l.sku_id = $1);

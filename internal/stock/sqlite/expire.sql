@@ -1,36 +1,33 @@
 -- Reservations that have expired.
 
 -- name: has_expired
--- In:  $1 sku_id, $2 the instant
+-- In:  $1 sku_id, $2 the instant, $3 until when no reservation is live (null: not known)
 -- Out: whether reservations have expired whose units are not back
 SELECT EXISTS (
     SELECT 1 FROM deductions
-    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2);
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($3, 0) AND expires_at <= $2);
 
 -- name: next_expiry
--- In:  $1 sku_id
--- Out: the earliest expiry of a reservation; null: there is none
+-- In:  $1 sku_id, $2 the instant, $3 until when no reservation is live (null: not known), $4 units
+-- Out: the earliest expiry of a reservation; null: there is none. If more than these units are left, it is null unless it has passed.
 --
 -- It reads the first entry of the index.
-SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1);
+SELECT (SELECT expires_at FROM deductions
+        WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($3, 0)
+          AND expires_at <= CASE WHEN (SELECT sum(available) FROM stock_segments WHERE sku_id = $1) > $4 THEN $2
+                                 ELSE 9223372036854775807 END
+        ORDER BY expires_at LIMIT 1);
 
 -- name: skus_with_expired
--- In:  $1 the instant, $2 how many
--- Out: sku_ids
---
--- It walks through the index of live reservations from SKU to SKU, and reads one of each SKU, the first to expire.
-WITH RECURSIVE reserving AS (
-    SELECT (SELECT sku_id FROM deductions WHERE status = 'reserved' AND sku_id > '' ORDER BY sku_id LIMIT 1) AS sku_id
-    UNION ALL
-    SELECT (SELECT d.sku_id FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserving.sku_id
-            ORDER BY d.sku_id LIMIT 1)
-    FROM reserving WHERE reserving.sku_id IS NOT NULL
+-- In:  $1 the instant, $2 until when no reservation is live (null: not known), $3 how many reservations
+-- Out: of the first to expire: sku_id, the earliest expiry; the earliest first
+SELECT sku_id, min(expires_at)
+FROM (
+    SELECT sku_id, expires_at FROM deductions
+    WHERE status = 'reserved' AND expires_at > coalesce($2, 0) AND expires_at <= $1
+    ORDER BY expires_at LIMIT $3
 )
-SELECT sku_id FROM reserving
-WHERE EXISTS (
-    SELECT 1 FROM deductions d WHERE d.sku_id = reserving.sku_id AND d.status = 'reserved'
-      AND d.expires_at <= $1)
-LIMIT $2;
+GROUP BY sku_id ORDER BY min(expires_at), sku_id;
 
 -- name: expired
 -- In:  $1 sku_id, $2 the instant, $3 how many

@@ -4,10 +4,12 @@
 SELECT 1 FROM outbox LIMIT 0;
 
 -- name: outbox_status
--- Out: whether it is on, how many rows it has, the times of the oldest and the newest one (null: there is none)
+-- In:  $1 how many rows are counted
+-- Out: whether it is on, how many rows it has, whether that is an estimate, the times of the first and the last one (null: there is none)
 SELECT (SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'trigger' AND name IN ('outbox_inserted', 'outbox_changed')),
-       count(*), min(at), max(at)
-FROM outbox;
+       CASE WHEN n > $1 THEN (SELECT max(position) FROM outbox) - (SELECT min(position) FROM outbox) + 1 ELSE n END, n > $1,
+       (SELECT at FROM outbox ORDER BY position LIMIT 1), (SELECT at FROM outbox ORDER BY position DESC LIMIT 1)
+FROM (SELECT count(*) AS n FROM (SELECT 1 FROM outbox LIMIT $1 + 1));
 
 -- name: outbox_watch_inserts
 CREATE TRIGGER IF NOT EXISTS outbox_inserted AFTER INSERT ON deductions

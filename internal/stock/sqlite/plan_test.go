@@ -33,11 +33,11 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		by   string
 	}{
 		"end_expired":       {[]any{"a", "[]"}, byID},
-		"has_expired":       {[]any{"a", 1}, byExpiry},
+		"has_expired":       {[]any{"a", 1, 1}, byExpiry},
 		"expired":           {[]any{"a", 1, 1}, byExpiry},
-		"next_expiry":       {[]any{"a"}, byExpiry},
-		"statuses":          {[]any{"a", "", 1, 1}, byExpiry},
-		"skus_with_expired": {[]any{1, 1}, byExpiry},
+		"next_expiry":       {[]any{"a", 1, 1, 1}, byExpiry},
+		"statuses":          {[]any{"a", "", 1, 1, 1}, byExpiry},
+		"skus_with_expired": {[]any{1, 1, 1}, "deductions_by_end (expires_at>? AND expires_at<?)"},
 		"deductions_by_id":  {[]any{"a", "[]"}, byID},
 		"placed_order":      {[]any{"a"}, byID},
 		"deduction":         {[]any{"a", "o"}, byID},

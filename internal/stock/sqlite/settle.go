@@ -51,6 +51,9 @@ func (t *transaction) Expire(statements *tables.Statements, sku string, at time.
 	return reservations
 }
 
+// Swept implements [tables.Tx]: here an entry that has ended is gone.
+func (*transaction) Swept() *tables.Swept { return nil }
+
 // Prune implements [stock.Store].
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {

@@ -29,36 +29,36 @@ SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer
 FROM skus WHERE sku_id = $1;
 
 -- name: statuses
--- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant
+-- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant, $5 until when no reservation is live (null: not known)
 -- Out: sku_id, name, layout, a JSON array of what each segment holds, all that was ever put in, reserved units, whether
 --      reservations have expired whose units are not back, the terms
 --
--- It sums nothing over deductions: a hot SKU has very many. Committed is what is neither available nor reserved, and the audit
--- proves both. Programs from before the counters of reserved units do not maintain them, so the counters are not read if no
--- reservation is live.
-SELECT k.sku_id, k.name, k.layout,
-       (SELECT json_group_array(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
-       k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0),
-       CASE WHEN k.next_expiry IS NULL THEN 0
-            ELSE max((SELECT sum(g.reserved) FROM stock_segments g WHERE g.sku_id = k.sku_id) - k.kept, 0) END,
-       coalesce(k.next_expiry <= $4, false),
+-- It sums nothing over deductions, of which a hot SKU has very many, and of the ledger only what was not added up yet. Committed is what
+-- is neither available nor reserved. The audit proves all of that.
+SELECT k.sku_id, k.name, k.layout, k.available,
+       k.initial + k.moved + coalesce((SELECT sum(m.quantity) FROM movements m
+                                       WHERE m.sku_id = k.sku_id AND m.created_at > coalesce(k.moved_until, 0)), 0),
+       max(k.reserved - k.kept, 0),
+       k.reserved > k.kept AND EXISTS (SELECT 1 FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
+           AND d.expires_at > coalesce($5, 0) AND d.expires_at <= $4),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
 FROM (
-    SELECT s.*, (SELECT d.expires_at FROM deductions d WHERE d.sku_id = s.sku_id AND d.status = 'reserved'
-                 ORDER BY d.expires_at LIMIT 1) AS next_expiry
+    SELECT s.*, (SELECT json_group_array(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = s.sku_id) AS available,
+           (SELECT sum(g.reserved) FROM stock_segments g WHERE g.sku_id = s.sku_id) AS reserved
     FROM skus s WHERE s.sku_id >= $1 AND s.sku_id <> $2 ORDER BY s.sku_id LIMIT $3
 ) AS k
 ORDER BY k.sku_id;
 
 -- name: views
--- In:  $1 sku_ids
+-- In:  $1 sku_ids, $2 until when no reservation is live (null: not known)
 -- Out: sku_id, layout, JSON arrays of what each segment holds and of their versions, the earliest expiry of a reservation (null:
 --      none), the terms
 SELECT k.sku_id, k.layout,
        (SELECT json_group_array(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
        (SELECT json_group_array(g.version ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
-       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' AND d.expires_at > coalesce($2, 0)
+        ORDER BY expires_at LIMIT 1),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
 FROM skus k WHERE k.sku_id IN (SELECT value FROM json_each($1));

@@ -60,6 +60,7 @@ func testAuditSees(_ *testing.T, k *kit) {
 		set("deductions", "quantity = quantity + 2", "quantity = quantity - 2", "order_id = 'a'", -2),
 		set("deduction_parts", "quantity = quantity + 1", "quantity = quantity - 1", "order_id = 'm'", 0),
 		set("buyers", "units = units - 1", "units = units + 1", "buyer_id = 'x'", 0),
+		set("skus", "moved = moved + 1", "moved = moved - 1", "initial = 40", 0),
 		set("deductions", "buyer_id = 'v'", "buyer_id = 'x'", "order_id = 'a'", 0),
 		set("skus", "per_buyer_limit = 24", "per_buyer_limit = 25", "sku_id = 'sku-1'", 0),
 		damage{"UPDATE deductions SET order_id = 'lost' WHERE order_id = 'o'", "UPDATE deductions SET order_id = 'o' WHERE order_id = 'lost'", 0},

@@ -3,6 +3,7 @@ package stocktest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -106,13 +107,19 @@ func testExpired(t *testing.T, k *kit) {
 	list := func(after time.Duration, limit int, want string) {
 		t.Helper()
 		got, err := k.store.Expired(t.Context(), at.Add(after), limit)
-		k.equal(fmt.Sprintf("after %s, at most %d", after, limit), fmt.Sprint(got, err), want+" <nil>")
+		for i, due := range got[min(1, len(got)):] {
+			if due.Since.Before(got[i].Since) {
+				t.Errorf("after %s: %s comes after %s", after, due.SKU, got[i].SKU)
+			}
+		}
+		skus := stock.Column(got, func(d stock.Due) string { return d.SKU })
+		k.equal(fmt.Sprintf("after %s, at most %d", after, limit), fmt.Sprint(skus, err), want+" <nil>")
 	}
 	list(0, 9, "[]")
 	list(time.Second, 9, "[a]")
 	list(4*time.Second, 9, "[a b d]")
 	list(time.Minute, 2, "[a b]")
-	list(time.Hour, 9, "[a b c d e]")
+	list(time.Hour, 9, "[a b d e c]") // the first reservations first, however the SKUs are called
 	if _, err := k.store.Expire(t.Context(), "a", at.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -283,5 +290,44 @@ func testPool(t *testing.T, k *kit) {
 	})
 	if busy.Open < busy.Busy || after.Busy != 0 || after.Waits == 0 || after.Waited <= 0 {
 		t.Errorf("pool with %d readers: %+v, and after them: %+v", readers, busy, after)
+	}
+}
+
+// testExpireFree ends what has expired of many SKUs at once, what one or several segments gave, and what buyers hold. SKUs that have
+// nothing due are left as they are.
+func testExpireFree(t *testing.T, k *kit) {
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		k.makes(stock.NewSKU{SKU: name, Stock: 12, Segments: 3, Terms: stock.Terms{PerBuyerLimit: 9}})
+		merge := stock.Batch{SKU: name, Layout: firstLayout, Limit: 9, At: at, Segment: stock.AllSegments}
+		merge.Orders = []stock.Order{
+			{OrderID: "several", BuyerID: "ann", Quantity: 6, ReserveFor: time.Second},
+			{OrderID: "one", BuyerID: "ann", Quantity: 1, ReserveFor: time.Minute},
+			{OrderID: "bought", BuyerID: "bob", Quantity: 2},
+		}
+		if _, err := k.store.Merge(t.Context(), merge); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		after time.Duration
+		skus  []string
+		want  string
+	}{
+		{0, names, "map[]"},
+		{time.Second, []string{"a", "c", "unknown"}, "map[a:1 c:1]"},
+		{time.Second, names, "map[b:1]"},
+		{time.Minute, names, "map[a:1 b:1 c:1]"},
+		{time.Hour, names, "map[]"},
+	} {
+		got, err := k.store.ExpireFree(t.Context(), at.Add(step.after), step.skus...)
+		maps.DeleteFunc(got, func(_ string, n int) bool { return n == 0 })
+		k.equal(fmt.Sprintf("after %s of %v", step.after, step.skus), fmt.Sprint(got, err), step.want+" <nil>")
+	}
+	for _, name := range names {
+		status, err := k.store.Status(t.Context(), name, at)
+		if err != nil || status.Available != 10 || status.Reserved != 0 || status.Committed != 2 {
+			t.Errorf("%s: %+v, %v", name, status, err)
+		}
 	}
 }

@@ -190,9 +190,9 @@ func testMergeTakesBackFirst(t *testing.T, k *kit) {
 		orders []stock.Order
 		want   string
 		left   int64
-		until  time.Duration // the next expiry; 0: none
+		until  time.Duration // the next expiry, if nothing is left; 0: none
 	}{
-		{time.Second, []stock.Order{order("c", 3), order("d", 2)}, "accepted, short 1", 1, time.Minute},
+		{time.Second, []stock.Order{order("c", 3), order("d", 2)}, "accepted, short 1", 1, 0},
 		{time.Minute, []stock.Order{reserved("e", 2, time.Hour), order("f", 1)}, "accepted, accepted", 0, time.Hour + time.Minute},
 		{time.Hour + time.Minute, orders("g", 3), "accepted, accepted, short 0", 0, 2 * time.Hour},
 		{2 * time.Hour, orders("h", 1), "accepted", 0, 0},

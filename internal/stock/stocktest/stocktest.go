@@ -126,6 +126,7 @@ func CalmCases() []Case {
 
 		{"sold out", testSoldOut},
 		{"SKUs with expired reservations", testExpired},
+		{"reservations of many SKUs expire at once", testExpireFree},
 		{"SKUs page by page", testStatuses},
 		{"deductions page by page", testDeductionPages},
 		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},

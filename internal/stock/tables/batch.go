@@ -50,9 +50,9 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 	}
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
 	if merges {
-		read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", batch.SKU)
+		read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", batch.SKU, At(batch.At), tx.Swept().Until(batch.At), batch.Units())
 	} else if batch.Limit > 0 {
-		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, At(batch.At))
+		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, At(batch.At), tx.Swept().Until(batch.At))
 	}
 	tx.Instant(read, batch.At, &facts.At)
 	return func() (stock.BatchResult, error) {

@@ -56,8 +56,10 @@ func (b Base) move(ctx context.Context, m stock.Movement, terms []byte, how Lock
 	return created && err == nil, err
 }
 
-// insertMovement adds a row to the ledger. The rows of all segments are locked.
+// insertMovement adds a row to the ledger, and adds it up. It locks the row of the SKU.
 func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
+	s.Exec("lock_sku", m.SKU)
+	defer s.Exec("add_up_ledger", m.SKU)
 	return s.Exec("insert_movement", m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
 }
 

@@ -82,7 +82,7 @@ func (o Outbox) Trim(ctx context.Context, before string) (removed int64, err err
 
 // Status implements [stock.Outbox].
 func (o Outbox) Status(ctx context.Context) (s stock.OutboxStatus, err error) {
-	err = Single(ctx, o.Store.DB, []any{&s.On, &s.Rows, (*Time)(&s.Oldest), (*Time)(&s.Newest)}, "outbox_status")
+	err = Single(ctx, o.Store.DB, []any{&s.On, &s.Rows, &s.About, (*Time)(&s.Oldest), (*Time)(&s.Newest)}, "outbox_status", stock.OutboxCounted)
 	return s, o.Error("read", err)
 }
 

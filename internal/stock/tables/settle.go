@@ -276,37 +276,6 @@ func (b Base) History(ctx context.Context, sku, orderID string) (h stock.History
 	return h, err
 }
 
-// Expired implements [stock.Store].
-func (b Base) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
-	return All(ctx, b.DB, Value[string], "skus_with_expired", At(at), limit)
-}
-
-// Expire implements [stock.Store].
-func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	for {
-		var due bool // read without locks: another process may have given the units back already
-		if err := Single(ctx, b.DB, []any{&due}, "has_expired", sku, At(at)); err != nil || !due {
-			return reservations, err
-		}
-		some := 0
-		err := b.InTx(ctx, time.Time{}, func(tx Tx) error {
-			read, told := &Statements{}, &Statements{}
-			_, expired := read.LockRefilled(tx, sku, at)
-			if err := tx.Send(ctx, read); err != nil {
-				return err
-			}
-			if some = *expired; some > 0 {
-				tx.Notify(told, sku)
-			}
-			return tx.Send(ctx, told)
-		})
-		reservations += some
-		if err != nil || some < stock.ExpireLimit {
-			return reservations, err
-		}
-	}
-}
-
 // Prune folds deductions of an archived SKU into its sum, or counts them. The rows of all segments are locked: so no other
 // transaction gives units back, or counts buyers, meanwhile.
 func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, err error) {

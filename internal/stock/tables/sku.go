@@ -84,7 +84,7 @@ func (b Base) statuses(ctx context.Context, first, without string, limit int, at
 		err = row.Scan(append([]any{&s.SKU, &s.Name, &s.Layout, (*Levels)(&s.Segments), &s.Stock, &s.Reserved, &s.Stale}, Terms(&s.Terms)...)...)
 		s.Complete()
 		return s, err
-	}, "statuses", first, without, limit, At(at))
+	}, "statuses", first, without, limit, At(at), b.Swept.Until(at))
 }
 
 // Terms returns where to scan the columns of the terms of a SKU.
@@ -129,7 +129,7 @@ func (b Base) Views(ctx context.Context, skus ...string) (map[string]stock.View,
 		}, Terms(&view.Terms)...)...)
 		views[sku] = view
 		return err
-	}, "views", skus)
+	}, "views", skus, b.Swept.Until(time.Time{}))
 }
 
 // Ages implements [stock.Store].
@@ -168,20 +168,27 @@ func Audit(ctx context.Context, q Querier, sku string) (audit stock.Audit, err e
 	if sku == "" {
 		last = aboveSKUs
 	}
-	incomplete := make(map[string]int64) // lines of orders, by SKU
-	if err := q.Each(ctx, Into(incomplete), "incomplete_lines", first, last); err != nil {
+	incomplete, unlisted := make(map[string]int64), int64(0) // lines of orders, by SKU
+	if sku == "" {
+		err = q.Each(ctx, Into(incomplete), "incomplete_lines")
+	} else { // no index leads from a SKU to its lines
+		err = Single(ctx, q, []any{&unlisted}, "unlisted_deductions", sku)
+	}
+	if err != nil {
 		return audit, err
 	}
 	audit.SKUs, err = All(ctx, q, func(row Row) (b stock.Balance, err error) {
-		var doubled, uneven, negative, excess, mismatched int64
+		var doubled, uneven, negative, excess, mismatched, unadded int64
 		err = row.Scan(&b.SKU, &b.Initial, &b.Restocked, &b.Adjusted, &b.WrittenOff, &b.Available, &b.Reserved, &b.Committed, &b.Merges,
-			&doubled, &uneven, &negative, &excess, &mismatched)
+			&doubled, &uneven, &negative, &excess, &mismatched, &unadded)
 		b.Fault(doubled, "order ids have more than one deduction")
 		b.Fault(uneven, "merged deductions have parts that do not add up")
 		b.Fault(negative, "segments hold less than nothing")
 		b.Fault(excess, "buyers hold more than their limit, or than they are counted with")
 		b.Fault(incomplete[b.SKU], "order lines have no deduction")
+		b.Fault(unlisted, "deductions are lines of orders that do not list them")
 		b.Fault(mismatched, "deductions do not hold what was asked less what was given back")
+		b.Fault(unadded, "units of the ledger are missing in its stored sum, or are too many")
 		return b, err
 	}, "audit", first, last)
 	if err == nil && sku != "" && audit.SKUs == nil {

@@ -8,7 +8,6 @@ package tables
 import (
 	"context"
 	"database/sql/driver"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,7 +105,7 @@ func (s Set) Of(name string) SQL {
 // ReadSQL reads the statements of all .sql files of a folder, by their names. A line "-- name: NAME" begins one, and ":patient"
 // may come after the name. A file without such lines is one statement, with the file's name. Lines that are comments are left
 // out. It panics if two have one name: the files are part of the program.
-func ReadSQL(folder embed.FS) Set {
+func ReadSQL(folder fs.FS) Set {
 	all := make(Set)
 	files, _ := fs.Glob(folder, "*.sql") // its only error is for a bad pattern
 	for _, file := range files {
@@ -191,6 +190,9 @@ type Base struct {
 	// InTx runs work in a transaction, again after [ErrRaced]. An error of work rolls back. It commits before the deadline or the
 	// context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
 	InTx func(ctx context.Context, deadline time.Time, work func(Tx) error) error
+	// Swept is what the store knows of reservations that have expired, by the clock that Now reads; nil: a search costs nothing.
+	Swept *Swept
+	Now   func() time.Time
 }
 
 // Instant is a time as an argument; null if it is zero.

@@ -63,6 +63,8 @@ type Tx interface {
 	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most, and says how many those were. The
 	// rows of all segments are locked.
 	Expire(statements *Statements, sku string, at time.Time) (reservations *int)
+	// Swept is what the store knows of reservations that have expired.
+	Swept() *Swept
 	// RowWait says how long the statements after it wait for a row; 0: as long as usual.
 	RowWait(statements *Statements, wait time.Duration)
 	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the

@@ -1,2 +1,0 @@
--- The deductions of these orders stay.
-DROP TABLE IF EXISTS orders;

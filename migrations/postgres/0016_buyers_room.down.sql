@@ -1,1 +1,0 @@
-ALTER TABLE buyers SET (fillfactor = 50);

@@ -1,1 +1,0 @@
-ALTER TABLE skus DROP COLUMN IF EXISTS max_reserve_us;

@@ -1,5 +1,0 @@
--- The units that are reserved at this moment count in the first segment.
-UPDATE stock_segments g
-SET reserved = (SELECT coalesce(sum(d.quantity), 0) FROM deductions d WHERE d.sku_id = g.sku_id AND d.status = 'reserved')
-             + (SELECT k.kept FROM skus k WHERE k.sku_id = g.sku_id)
-WHERE g.segment = 0;

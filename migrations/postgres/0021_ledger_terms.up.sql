@@ -1,8 +1,0 @@
--- A change of terms is in the ledger too; terms says which, as JSON.
-ALTER TABLE movements
-    ADD COLUMN IF NOT EXISTS terms text,
-    DROP CONSTRAINT IF EXISTS movements_change_check,
-    ADD CONSTRAINT movements_change_check CHECK (
-        (kind IN ('restock', 'adjust') AND quantity <> 0 AND segments IS NULL AND terms IS NULL)
-        OR (kind = 'resegment' AND quantity = 0 AND segments BETWEEN 1 AND 1024 AND terms IS NULL)
-        OR (kind = 'terms' AND quantity = 0 AND segments IS NULL));

@@ -1,8 +1,0 @@
--- The sums into which deductions of archived SKUs were folded: how many there were, the units of the committed ones, and how
--- many took from several segments. The first one of a SKU creates the row.
-CREATE TABLE IF NOT EXISTS pruned (
-    sku_id     text COLLATE "C" PRIMARY KEY REFERENCES skus (sku_id),
-    deductions bigint NOT NULL CHECK (deductions > 0),
-    committed  bigint NOT NULL CHECK (committed >= 0),
-    merges     bigint NOT NULL CHECK (merges >= 0)
-);

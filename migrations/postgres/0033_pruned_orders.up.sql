@@ -1,2 +1,0 @@
--- Whether lines of an order of several SKUs were pruned, or may be at any time. Its row stays, so that its id sells nothing again.
-ALTER TABLE orders ADD COLUMN IF NOT EXISTS pruned boolean NOT NULL DEFAULT false;

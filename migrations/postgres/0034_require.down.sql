@@ -1,1 +1,0 @@
-DROP FUNCTION IF EXISTS inventory_require(boolean, bigint);

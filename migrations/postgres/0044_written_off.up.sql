@@ -1,2 +1,0 @@
--- How many units of a deduction were written off: returned, and not sold again; null: none. So the outbox can tell them apart.
-ALTER TABLE deductions ADD COLUMN IF NOT EXISTS written_off integer;

@@ -1,1 +1,0 @@
-ALTER TABLE deductions DROP COLUMN IF EXISTS limited;

@@ -1,5 +1,0 @@
--- All units of a deduction count as given by its first segment: if it is cancelled, they go back there.
-UPDATE deductions SET segment = p.first
-FROM (SELECT sku_id, order_id, min(segment) AS first FROM deduction_parts GROUP BY sku_id, order_id) p
-WHERE p.sku_id = deductions.sku_id AND p.order_id = deductions.order_id AND segment IS NULL;
-DROP TABLE deduction_parts;

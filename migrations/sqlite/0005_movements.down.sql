@@ -1,4 +1,0 @@
--- What was added and taken away becomes part of the initial stock, so that every unit adds up.
-UPDATE skus SET initial = initial + m.units
-FROM (SELECT sku_id, sum(quantity) AS units FROM movements GROUP BY sku_id) m WHERE m.sku_id = skus.sku_id;
-DROP TABLE movements;

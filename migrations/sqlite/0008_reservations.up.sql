@@ -1,4 +1,0 @@
--- A reservation is a deduction that expires unless it is committed. asked is what the order asked for, null if that is
--- still quantity: a partial commit lowers quantity. expires_at stays after the reservation has ended.
-ALTER TABLE deductions ADD COLUMN asked INTEGER;
-ALTER TABLE deductions ADD COLUMN expires_at INTEGER;

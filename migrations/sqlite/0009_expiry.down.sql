@@ -1,1 +1,0 @@
-DROP INDEX IF EXISTS deductions_by_expiry;

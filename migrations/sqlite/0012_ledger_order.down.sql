@@ -1,1 +1,0 @@
-DROP INDEX IF EXISTS movements_by_time;

@@ -1,1 +1,0 @@
-ALTER TABLE stock_segments DROP COLUMN reserved;

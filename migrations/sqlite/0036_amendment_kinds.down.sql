@@ -1,2 +1,0 @@
-ALTER TABLE amendments DROP COLUMN kind;
-ALTER TABLE amendments DROP COLUMN reason;

@@ -1,0 +1,27 @@
+-- What concerns the server and the connection: its clock, whether it takes writes, notifications.
+
+-- name: clock
+SELECT clock_timestamp();
+
+-- name: instant
+-- In:  $1 the given instant (null: none)
+-- Out: the instant of a decision, once the transaction has its locks
+SELECT coalesce($1::timestamptz, clock_timestamp());
+
+-- name: limit_waits
+-- In: $1 how long the transaction waits for each row from now on
+SELECT set_config('lock_timeout', $1, true);
+
+-- name: is_read_only
+-- Out: true for a standby, and for a server that is set to read-only
+SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean;
+
+-- name: notify
+-- In: $1 sku_id
+--
+-- A restock sends the SKU's id on this channel. A deduction never does: transactions that notify commit one after another.
+SELECT pg_notify('inventory_restocked', $1);
+
+-- name: echo
+-- In: $1 a text that the listener waits for
+SELECT pg_notify('inventory_echo', $1);

@@ -1,0 +1,114 @@
+-- SKUs: create, read, change the terms, archive.
+--
+-- The terms are always the same columns, in this order: sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+-- max_reserve_us, archived_at.
+
+-- name: insert_sku
+-- In:  $1 sku_id, $2 name, $3 initial stock, $4 segments, $5 the instant (null: now), $6 to $10 the terms
+-- Out: the instant; no row if there is such a SKU
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+                  max_reserve_us)
+VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
+        nullif($10::bigint, 0))
+ON CONFLICT (sku_id) DO NOTHING
+RETURNING created_at;
+
+-- name: insert_segments
+-- In: $1 sku_id, $2 what each segment holds
+INSERT INTO stock_segments (sku_id, segment, available)
+SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n);
+
+-- name: sku_exists
+-- In: $1 sku_id
+SELECT 1 FROM skus WHERE sku_id = $1;
+
+-- name: created_sku
+-- In:  $1 sku_id
+-- Out: name, initial stock, segments, the terms
+SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
+       coalesce(max_reserve_us, 0), archived_at
+FROM skus WHERE sku_id = $1;
+
+-- name: statuses
+-- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant (null: now)
+-- Out: sku_id, name, layout, a JSON array of what each segment holds, all that was ever put in, reserved units, whether
+--      reservations have expired whose units are not back, the terms
+--
+-- It sums nothing over deductions: a hot SKU has very many. Committed is what is neither available nor reserved, and the audit
+-- proves both. Programs from before the counters of reserved units do not maintain them, so the counters are not read if no
+-- reservation is live.
+SELECT k.sku_id, k.name, k.layout,
+       (SELECT json_agg(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id)::text,
+       k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0)::bigint,
+       CASE WHEN k.next_expiry IS NULL THEN 0
+            ELSE greatest((SELECT sum(g.reserved) FROM stock_segments g WHERE g.sku_id = k.sku_id)::bigint - k.kept, 0) END,
+       coalesce(k.next_expiry <= coalesce($4::timestamptz, clock_timestamp()), false),
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM (
+    SELECT s.*, (SELECT d.expires_at FROM deductions d WHERE d.sku_id = s.sku_id AND d.status = 'reserved'
+                 ORDER BY d.expires_at LIMIT 1) AS next_expiry
+    FROM skus s WHERE s.sku_id >= $1 AND s.sku_id <> $2 ORDER BY s.sku_id LIMIT $3::integer
+) AS k
+ORDER BY k.sku_id;
+
+-- name: views
+-- In:  $1 sku_ids
+-- Out: sku_id, layout, JSON arrays of what each segment holds and of their versions, the earliest expiry of a reservation (null:
+--      none), the terms
+SELECT k.sku_id, k.layout, g.available, g.version,
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM skus k
+CROSS JOIN LATERAL (
+    SELECT json_agg(available ORDER BY segment)::text AS available, json_agg(version ORDER BY segment)::text AS version
+    FROM stock_segments WHERE sku_id = k.sku_id
+) AS g
+WHERE k.sku_id = ANY ($1::text[]);
+
+-- name: accepted :patient
+-- In:  $1 sku_id, $2 how many
+-- Out: the ids of orders that were accepted
+SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2;
+
+-- name: profile
+-- In:  $1 sku_id
+-- Out: name, the terms
+SELECT name, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
+       coalesce(max_reserve_us, 0), archived_at
+FROM skus WHERE sku_id = $1;
+
+-- name: update_profile
+-- In: $1 sku_id, $2 name, $3 to $7 the terms. A buyer who holds more than the limit keeps it.
+UPDATE skus SET name = $2, sale_starts_at = $3, sale_ends_at = $4, per_buyer_limit = nullif($5::bigint, 0),
+                max_quantity = nullif($6::integer, 0), max_reserve_us = nullif($7::bigint, 0)
+WHERE sku_id = $1;
+
+-- name: count_all_buyers :patient
+-- In: $1 sku_id, $2 the new limit per buyer
+INSERT INTO buyers (sku_id, buyer_id, units, most)
+SELECT $1, buyer_id, sum(quantity), greatest(sum(quantity), $2)
+FROM deductions WHERE sku_id = $1 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+GROUP BY buyer_id;
+
+-- name: mark_limited :patient
+-- In: $1 sku_id, $2 how many
+--
+-- It waits for nobody: a commit that holds a deduction may wait for the row of the SKU.
+UPDATE deductions SET limited = true WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deductions
+    WHERE sku_id = $1 AND buyer_id IS NOT NULL AND limited IS NULL AND (status = 'reserved' OR status = 'committed')
+    LIMIT $2 FOR UPDATE SKIP LOCKED));
+
+-- name: drop_buyers :patient
+-- In: $1 sku_id
+DELETE FROM buyers WHERE sku_id = $1;
+
+-- name: archive_segments
+-- In: $1 sku_id, $2 the layout of archived SKUs
+UPDATE stock_segments SET layout = $2, version = version + 1 WHERE sku_id = $1;
+
+-- name: archive_sku
+-- In: $1 sku_id, $2 the instant (null: now)
+UPDATE skus SET archived_at = coalesce($2::timestamptz, clock_timestamp()) WHERE sku_id = $1;
