@@ -20,6 +20,7 @@ import (
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
+	"inventory/loadtest/internal/years"
 )
 
 // comparisonFlags are those of all comparisons.
@@ -114,6 +115,27 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 		config.MongoDBURL = c.MongoDBURL
 		return lockbench.Run(ctx, config)
 	})
+}
+
+type yearsCommand struct {
+	Orders      int64  `help:"How many orders the old database has, 10000 to 100000000. Default: ${default}." default:"2000000" placeholder:"ORDERS" least:"10000" most:"100000000"`
+	Quick       bool   `help:"At most 50000 orders. Default: off."`
+	Seed        uint64 `help:"Makes the order ids. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	DatabaseURL string `secret:"" help:"A database on the PostgreSQL to measure, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	reportFlags
+}
+
+// Run measures, and delivers the report.
+func (c *yearsCommand) Run(ctx context.Context, s cli.Streams) error {
+	const few, quick, times = 10_000, 50_000, 20
+	config := years.Config{
+		URLs: servers.URLs{DatabaseURL: c.DatabaseURL}, Orders: c.Orders, Few: few, Times: times, Seed: drawnSeed(c.Seed),
+		Progress: func(line string) { _, _ = fmt.Fprintln(s.Err, line) },
+	}
+	if c.Quick {
+		config.Orders = min(c.Orders, quick)
+	}
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return years.Run(ctx, config) })
 }
 
 // The scenario that starts servers and services of their own.

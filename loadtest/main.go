@@ -35,6 +35,8 @@ type scenarios struct {
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 
+	Years yearsCommand `cmd:"" help:"Carry out each read and write on the database of a shop that is years old, and on one that is new, and count what each touches. Exit status 1 if an operation failed."`
+
 	Chaos chaosCommand `cmd:"" help:"Have the whole service sell while everything goes wrong, and hold what callers saw against the rows. Exit status 1 if a promise was broken."`
 
 	List listCommand `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
@@ -112,6 +114,8 @@ func abouts() map[string]string {
 			"with ratios within each round; of one hot SKU, of mixes of many, and of baskets. The case afternoon has the table of the README.",
 			"about half an hour, the case afternoon alone four minutes; with --quick under three minutes.", needsServers,
 			"Cases: "+strings.Join(contenders.Names(), ", ")+"."),
+		"years": about("what each read and write costs among millions of orders, in time and in pages touched, beside the same one on a new database.",
+			"about three minutes; --orders says otherwise; with --quick under 20 seconds.", needsServers),
 		"chaos": about("whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing "+
 			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, "+
 			"how memory, goroutines and tables grow.", "three minutes; --rounds and --for say otherwise; with --quick under 20 seconds.", needsPrograms+"."),
