@@ -85,9 +85,9 @@ type Store interface {
 	// Expire gives back the units of the reservations of a SKU that have expired, and returns how many reservations those
 	// were. If there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
-	// ExpireFree is Expire for many SKUs, of those alone whose rows nobody holds: it waits for nobody. It may leave reservations of a SKU
-	// for the next call.
-	ExpireFree(ctx context.Context, at time.Time, skus ...string) (reservations map[string]int, err error)
+	// ExpireFree is Expire for many SKUs, as far as nobody holds the rows to which units come back: it waits for nobody. It may leave
+	// reservations of a SKU for the next call. SKUs of which it has ended none are missing in the result.
+	ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]Ended, error)
 	// Expired returns the SKUs of the limit reservations that have expired first and still hold units, the longest overdue SKU first. Its
 	// cost grows with what has expired alone.
 	Expired(ctx context.Context, at time.Time, limit int) ([]Due, error)
@@ -146,6 +146,12 @@ type Store interface {
 type Due struct {
 	SKU   string
 	Since time.Time // the expiry of the first one
+}
+
+// Ended are reservations of a SKU that [Store.ExpireFree] has ended.
+type Ended struct {
+	Reservations int
+	WasEmpty     bool // the SKU may have had no units before
 }
 
 // Pool is how much the connections of a store are in use. Waits and Waited count all calls since it was opened.

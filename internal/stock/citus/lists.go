@@ -70,8 +70,10 @@ func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (due []sto
 }
 
 // ExpireFree implements [stock.Store].
-func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]int, error) {
-	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]int, error) { return o.ExpireFree(ctx, at, some...) })
+func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]stock.Ended, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.Ended, error) {
+		return o.ExpireFree(ctx, at, some...)
+	})
 }
 
 // eachShard does work at each shard of some SKUs, with the SKUs of that shard, and returns all that is found.

@@ -39,7 +39,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 		"has_expired":       {"a", nil, nil},
 		"skus_with_expired": {nil, nil, 10},
 		"expire":            {"a", nil, 2000, nil},
-		"expire_free":       {[]string{"a"}, nil, 2000, nil},
+		"expire_free":       {[]string{"a"}, []int32{0}, nil, nil, 2000, nil},
 		"page_end":          {"a", "order-2", 199},
 		"page":              {"a", "order-2", "order-2100", "nobody", "", "", 100},
 	} {

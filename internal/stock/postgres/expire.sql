@@ -87,48 +87,77 @@ WITH due AS MATERIALIZED (
 SELECT count(*) FROM over
 ;
 
--- name: lock_free_skus :patient
--- In:  $1 sku_ids
--- Out: those of which all rows are locked now; nobody is waited for
-SELECT sku_id
-FROM (
-    SELECT sku_id, count(*) AS locked
-    FROM (SELECT sku_id FROM stock_segments WHERE sku_id = ANY ($1::text[]) ORDER BY sku_id, segment FOR UPDATE SKIP LOCKED) AS free
-    GROUP BY sku_id
-) AS got
-WHERE locked = (SELECT count(*) FROM stock_segments g WHERE g.sku_id = got.sku_id);
-
--- name: expire_free :patient
--- What expire does, for many SKUs at once. The caller holds the rows of all segments of each.
+-- name: lock_rows_of_expired :patient
+-- Lock the rows to which the units of expired reservations of many SKUs come back, as far as nobody holds them. It waits for nobody.
 --
 -- In:  $1 sku_ids, $2 the instant (null: now), $3 the largest number of reservations of each, $4 until when no reservation is live (null:
 --      not known)
--- Out: sku_id, the number of reservations; no row for a SKU without
-WITH due AS MATERIALIZED (
-    SELECT asked.sku_id, first.order_id
-    FROM unnest($1::text[]) AS asked (sku_id)
+-- Out: sku_id, segment of each row that is locked now, and whether all rows of the SKU are
+--
+-- What several segments gave, and what counts for a buyer, comes back under the locks of all rows: see expire. The commit does not wait
+-- for the disk: if it is lost, so are all later ones, and the reservations expire again.
+WITH soon AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'off', true)
+), due AS MATERIALIZED (
+    SELECT asked.sku_id, bool_or(first.segment IS NULL OR first.buyer_id IS NOT NULL AND k.per_buyer_limit IS NOT NULL) AS needs_all,
+           array_agg(first.segment % (SELECT count(*) FROM stock_segments g WHERE g.sku_id = asked.sku_id)) AS segments
+    FROM soon CROSS JOIN unnest($1::text[]) AS asked (sku_id)
+    JOIN skus k ON k.sku_id = asked.sku_id
     CROSS JOIN LATERAL (
-        SELECT order_id FROM deductions
+        SELECT segment, buyer_id FROM deductions
         WHERE sku_id = asked.sku_id AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
           AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
         ORDER BY expires_at LIMIT $3::bigint
     ) AS first
+    GROUP BY asked.sku_id
+), free AS (
+    SELECT g.sku_id, g.segment, g.needs_all
+    FROM (SELECT * FROM due ORDER BY sku_id) AS due
+    CROSS JOIN LATERAL (
+        SELECT sku_id, segment, due.needs_all FROM stock_segments
+        WHERE sku_id = due.sku_id AND (due.needs_all OR segment = ANY (due.segments)) ORDER BY segment FOR UPDATE SKIP LOCKED
+    ) AS g
+)
+SELECT sku_id, segment,
+       needs_all AND count(*) OVER (PARTITION BY sku_id) = (SELECT count(*) FROM stock_segments g WHERE g.sku_id = free.sku_id)
+FROM free;
+
+-- name: expire_free :patient
+-- What expire does, for many SKUs at once, for the reservations whose rows are locked.
+--
+-- In:  arrays of the rows that the caller holds: $1 sku_ids, $2 segments; $3 the sku_ids of which it holds all rows; $4 the instant (null:
+--      now), $5 the largest number of reservations of each SKU, $6 until when no reservation is live (null: not known)
+-- Out: sku_id, the number of reservations, whether each row held nothing to which units came back; no row for a SKU without
+WITH rows AS MATERIALIZED (
+    SELECT held.sku_id, held.segments, held.sku_id = ANY ($3::text[]) AS them_all, k.per_buyer_limit IS NOT NULL AS counts,
+           (SELECT count(*) FROM stock_segments g WHERE g.sku_id = held.sku_id) AS layout
+    FROM (SELECT sku_id, array_agg(segment) AS segments FROM unnest($1::text[], $2::integer[]) AS one (sku_id, segment) GROUP BY sku_id) AS held
+    JOIN skus k ON k.sku_id = held.sku_id
+), due AS MATERIALIZED (
+    SELECT rows.sku_id, first.order_id
+    FROM rows CROSS JOIN LATERAL (
+        SELECT order_id, segment, buyer_id FROM deductions
+        WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($6::timestamptz, '-infinity')
+          AND expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))
+        ORDER BY expires_at LIMIT $5::bigint
+    ) AS first
+    WHERE rows.them_all OR (first.segment % rows.layout = ANY (rows.segments) AND NOT (rows.counts AND first.buyer_id IS NOT NULL))
 ), over AS MATERIALIZED (
     SELECT d.sku_id, d.order_id, d.buyer_id, d.quantity, d.segment
     FROM (SELECT * FROM due ORDER BY sku_id, order_id) AS late
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = late.sku_id AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
     ) AS d
-    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
+    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))
 ), ended AS (
     UPDATE deductions d SET status = 'expired' FROM over WHERE d.sku_id = over.sku_id AND d.order_id = over.order_id
 ), uncounted AS (
     UPDATE buyers n SET units = n.units - back.units
-    FROM (SELECT sku_id, buyer_id, sum(quantity) AS units FROM over WHERE buyer_id IS NOT NULL GROUP BY sku_id, buyer_id) back
+    FROM (SELECT o.sku_id, o.buyer_id, sum(o.quantity) AS units FROM over o JOIN rows r ON r.sku_id = o.sku_id AND r.them_all
+          WHERE o.buyer_id IS NOT NULL GROUP BY o.sku_id, o.buyer_id) back
     WHERE n.ctid = (SELECT ctid FROM buyers b WHERE b.sku_id = back.sku_id AND b.buyer_id = back.buyer_id)
 ), back AS (
-    SELECT sku_id, given.segment % (SELECT count(*) FROM stock_segments g WHERE g.sku_id = given.sku_id) AS segment,
-           sum(given.quantity) AS units
+    SELECT given.sku_id, given.segment % rows.layout AS segment, sum(given.quantity) AS units
     FROM (
         SELECT sku_id, segment, quantity FROM over WHERE segment IS NOT NULL
         UNION ALL
@@ -137,12 +166,14 @@ WITH due AS MATERIALIZED (
             SELECT segment, quantity FROM deduction_parts WHERE sku_id = over.sku_id AND order_id = over.order_id OFFSET 0
         ) AS p
         WHERE over.segment IS NULL
-    ) given
+    ) given JOIN rows USING (sku_id)
     GROUP BY 1, 2
 ), returned AS (
     UPDATE stock_segments g
     SET available = g.available + back.units, reserved = g.reserved - back.units, version = g.version + 1
     FROM back
     WHERE g.sku_id = back.sku_id AND g.segment = back.segment
+    RETURNING g.sku_id, g.available = back.units AS was_empty
 )
-SELECT sku_id, count(*) FROM over GROUP BY sku_id;
+SELECT o.sku_id, o.reservations, coalesce((SELECT bool_and(was_empty) FROM returned r WHERE r.sku_id = o.sku_id), true)
+FROM (SELECT sku_id, count(*) AS reservations FROM over GROUP BY sku_id) AS o;

@@ -11,25 +11,40 @@ import (
 )
 
 // ExpireFree implements [stock.Store]. Many SKUs share a transaction. Of each it ends as many reservations as leave room for the others: a
-// transaction that holds the rows of many SKUs stops their sales.
-func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]int, error) {
-	reservations := make(map[string]int, len(skus))
+// transaction that holds the rows of many SKUs delays their sales. Only those rows are locked to which units come back.
+func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]stock.Ended, error) {
+	ended, each := make(map[string]stock.Ended, len(skus)), max(1, stock.ExpireLimit/max(1, len(skus)))
 	err := s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		clear(reservations)
-		locked, err := tables.All(ctx, tx, tables.Value[string], "lock_free_skus", skus)
-		if err != nil || len(locked) == 0 {
+		clear(ended)
+		var held, whole []string
+		var segments []int32
+		err := tx.Each(ctx, func(row tables.Row) error {
+			var sku string
+			var segment int32
+			var all bool
+			err := row.Scan(&sku, &segment, &all)
+			held, segments = append(held, sku), append(segments, segment)
+			if all {
+				whole = append(whole, sku)
+			}
+			return err
+		}, "lock_rows_of_expired", skus, instant(at), each, tx.Swept().Until(at))
+		if err != nil || held == nil {
 			return err
 		}
-		each := max(1, stock.ExpireLimit/len(locked))
-		err = tx.Each(ctx, tables.Into(reservations), "expire_free", locked, instant(at), each, tx.Swept().Until(at))
-		if err != nil {
+		err = tx.Each(ctx, func(row tables.Row) error {
+			var sku string
+			var one stock.Ended
+			err := row.Scan(&sku, &one.Reservations, &one.WasEmpty)
+			ended[sku] = one
+			return err
+		}, "expire_free", held, segments, whole, instant(at), each, tx.Swept().Until(at))
+		if err != nil || len(ended) == 0 {
 			return err
 		}
 		told := &tables.Statements{}
-		for _, sku := range slices.Sorted(maps.Keys(reservations)) {
-			tx.Notify(told, sku)
-		}
+		told.Exec("notify_all", slices.Sorted(maps.Keys(ended)))
 		return tx.Send(ctx, told)
 	})
-	return reservations, err
+	return ended, err
 }

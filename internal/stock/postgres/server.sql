@@ -23,6 +23,10 @@ SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean;
 -- A restock sends the SKU's id on this channel. A deduction never does: transactions that notify commit one after another.
 SELECT pg_notify('inventory_restocked', $1);
 
+-- name: notify_all
+-- In: $1 sku_ids
+SELECT pg_notify('inventory_restocked', sku) FROM unnest($1::text[]) AS sku;
+
 -- name: echo
 -- In: $1 a text that the listener waits for
 SELECT pg_notify('inventory_echo', $1);

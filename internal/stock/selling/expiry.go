@@ -17,8 +17,8 @@ import (
 //	together ──> those that are held and long overdue, one by one ──> again, until nothing is due
 const (
 	sweepEvery  = time.Second
-	looksAt     = 1024                   // reservations of one look
-	sweptAtOnce = 128                    // SKUs of one transaction
+	looksAt     = 2048                   // reservations of one look
+	sweptAtOnce = 256                    // SKUs of one transaction
 	longOverdue = time.Second            // a SKU that is held for as long is waited for,
 	heldWait    = 250 * time.Millisecond // so long,
 	mostHeld    = 2                      // and so many after one look
@@ -61,12 +61,12 @@ func (s *Service) sweep(ctx context.Context, due []stock.Due) (ended int, err er
 	if err != nil { // perhaps because of one of them
 		most = len(due)
 	}
-	for sku, n := range reservations {
-		s.expired(sku, n)
-		ended += n
+	for sku, one := range reservations {
+		s.expired(sku, one)
+		ended += one.Reservations
 	}
 	for _, d := range due {
-		if reservations[d.SKU] > 0 || most == 0 || err == nil && s.now().Sub(d.Since) < longOverdue {
+		if reservations[d.SKU].Reservations > 0 || most == 0 || err == nil && s.now().Sub(d.Since) < longOverdue {
 			continue
 		}
 		most--
@@ -88,21 +88,26 @@ func (s *Service) expireAll(ctx context.Context, skus ...string) (err error) {
 // expire gives back the units of a SKU's expired reservations. For a request that waits for it nothing is written, also if that fails.
 func (s *Service) expire(ctx context.Context, sku string) error {
 	reservations, err := s.store.Expire(ctx, sku, s.at())
-	s.expired(sku, reservations)
+	s.expired(sku, stock.Ended{Reservations: reservations, WasEmpty: true})
 	if err != nil {
 		return stock.Unavailable(stock.Unwritten(err), "give back expired reservations")
 	}
 	return nil
 }
 
-// expired notes that units of reservations are back.
-func (s *Service) expired(sku string, reservations int) {
-	if reservations > 0 {
-		s.noteExpired(sku, reservations)
-		s.onRestock(sku)
+// expired notes that units of reservations are back. Whether the SKU has units has changed only if it had none.
+func (s *Service) expired(sku string, ended stock.Ended) {
+	if ended.Reservations == 0 {
+		return
 	}
+	s.observe(Activity{Kind: ReservationsExpired, Count: ended.Reservations})
+	if ended.WasEmpty {
+		s.changed(sku, 0)
+	}
+	s.onRestock(sku)
 }
 
+// noteExpired notes that a write has given units of reservations back before it took others.
 func (s *Service) noteExpired(sku string, reservations int) {
 	if reservations > 0 {
 		s.observe(Activity{Kind: ReservationsExpired, Count: reservations})

@@ -81,7 +81,7 @@ func (stuckExpiry) Expired(context.Context, time.Time, int) ([]stock.Due, error)
 	return []stock.Due{{SKU: "stuck"}, {SKU: sku}}, nil
 }
 
-func (stuckExpiry) ExpireFree(context.Context, time.Time, ...string) (map[string]int, error) {
+func (stuckExpiry) ExpireFree(context.Context, time.Time, ...string) (map[string]stock.Ended, error) {
 	return nil, stock.ErrGuard
 }
 

@@ -108,12 +108,16 @@ func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservation
 }
 
 // ExpireFree implements [stock.Store], SKU by SKU.
-func (b Base) ExpireFree(ctx context.Context, at time.Time, skus ...string) (reservations map[string]int, err error) {
-	reservations = make(map[string]int, len(skus))
+func (b Base) ExpireFree(ctx context.Context, at time.Time, skus ...string) (map[string]stock.Ended, error) {
+	ended := make(map[string]stock.Ended, len(skus))
 	for _, sku := range skus {
-		if reservations[sku], err = b.Expire(ctx, sku, at); err != nil {
-			return reservations, err
+		n, err := b.Expire(ctx, sku, at)
+		if n > 0 {
+			ended[sku] = stock.Ended{Reservations: n, WasEmpty: true}
+		}
+		if err != nil {
+			return ended, err
 		}
 	}
-	return reservations, nil
+	return ended, nil
 }
