@@ -13,9 +13,19 @@ SELECT coalesce($1::timestamptz, clock_timestamp());
 -- In: $1 how long the transaction waits for each row from now on
 SELECT set_config('lock_timeout', $1, true);
 
--- name: is_read_only
--- Out: true for a standby, and for a server that is set to read-only
-SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean;
+-- name: readiness
+-- Out: true for a standby, and for a server that is set to read-only; the rights that the role lacks for a write ('': none)
+SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
+       coalesce((SELECT string_agg(needs, ', ') FROM (
+           SELECT 'EXECUTE on inventory_require' AS needs
+           WHERE NOT has_function_privilege(to_regprocedure('inventory_require(boolean, bigint)'), 'EXECUTE')
+           UNION ALL
+           SELECT kind || ' on ' || name
+           FROM unnest(ARRAY['stock_segments', 'deductions', 'deduction_parts', 'buyers', 'orders', 'order_lines', 'amendments',
+                             'movements', 'skus']) AS name,
+                unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS kind
+           WHERE NOT has_table_privilege(to_regclass(name), kind)
+       ) AS missing), '');
 
 -- name: notify
 -- In: $1 sku_id

@@ -119,11 +119,15 @@ func (s *Store) Ping(ctx context.Context) error {
 // Ready implements [stock.Store].
 func (s *Store) Ready(ctx context.Context) error {
 	var readOnly bool
-	if err := tables.Single(ctx, s.pool, []any{&readOnly}, "is_read_only"); err != nil {
+	var lacks string
+	if err := tables.Single(ctx, s.pool, []any{&readOnly, &lacks}, "readiness"); err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	if readOnly {
+	switch {
+	case readOnly:
 		return fmt.Errorf("%w: it is a standby or read-only", stock.ErrNotWritable)
+	case lacks != "":
+		return fmt.Errorf("%w: the role lacks %s", stock.ErrNotWritable, lacks)
 	}
 	return nil
 }
