@@ -118,7 +118,7 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 type yearsCommand struct {
-	Orders      int64  `help:"How many orders the old database has, 10000 to 100000000. Default: ${default}." default:"2000000" placeholder:"ORDERS" least:"10000" most:"100000000"`
+	Orders      int64  `help:"How many orders the old database has, 10000 to 100000000. Default: ${default}." default:"10000000" placeholder:"ORDERS" least:"10000" most:"100000000"`
 	Quick       bool   `help:"At most 50000 orders. Default: off."`
 	Seed        uint64 `help:"Makes the order ids. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	DatabaseURL string `secret:"" help:"A database on the PostgreSQL to measure, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
