@@ -115,7 +115,7 @@ func abouts() map[string]string {
 			"about half an hour, the case afternoon alone four minutes; with --quick under three minutes.", needsServers,
 			"Cases: "+strings.Join(contenders.Names(), ", ")+"."),
 		"years": about("what each read and write costs among millions of orders, in time and in pages touched, beside the same one on a new database.",
-			"about three minutes; --orders says otherwise; with --quick under 20 seconds.", needsServers),
+			"about four minutes; --orders says otherwise; with --quick under 20 seconds.", needsServers),
 		"chaos": about("whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing "+
 			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, "+
 			"how memory, goroutines and tables grow.", "three minutes; --rounds and --for say otherwise; with --quick under 20 seconds.", needsPrograms+"."),

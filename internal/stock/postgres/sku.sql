@@ -37,13 +37,15 @@ FROM skus WHERE sku_id = $1;
 --
 -- It sums nothing over deductions, of which a hot SKU has very many, and of the ledger only what was not added up yet. Committed is what
 -- is neither available nor reserved. The audit proves all of that.
+--
+-- For EXISTS a planner that expects many SKUs would read all reservations of all SKUs once, and look each up in a table of them.
 SELECT k.sku_id, k.name, k.layout, g.available,
        k.initial + k.moved + coalesce((SELECT sum(m.quantity) FROM movements m
                                        WHERE m.sku_id = k.sku_id AND m.created_at > coalesce(k.moved_until, '-infinity')), 0)::bigint,
        greatest(g.reserved - k.kept, 0),
-       g.reserved > k.kept AND EXISTS (SELECT 1 FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
+       g.reserved > k.kept AND coalesce((SELECT true FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
            AND d.expires_at > coalesce($5::timestamptz, '-infinity')
-           AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))),
+           AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp())) LIMIT 1), false),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
 FROM (SELECT * FROM skus WHERE sku_id >= $1 AND sku_id <> $2 ORDER BY sku_id LIMIT $3::integer) AS k
