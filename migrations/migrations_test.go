@@ -41,7 +41,11 @@ func TestADatabaseFromBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer db.Close()
+			defer func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			m = migrator()
 			for _, at := range []struct {
 				mark  string

@@ -53,7 +53,7 @@ func relied() []setting {
 		{"plan_cache_mode", "force_generic_plan", false},
 		{"enable_seqscan", "off", false},
 		{"enable_bitmapscan", "off", false}, // for a page it would read all that could be on it, and sort that
-		{"jit", "off", false}, // a scan that is forbidden counts as so expensive that its plan would be compiled
+		{"jit", "off", false},               // a scan that is forbidden counts as so expensive that its plan would be compiled
 		{"enable_indexscan", "on", false},
 		{"enable_nestloop", "on", false},
 	}
