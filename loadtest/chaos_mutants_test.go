@@ -25,13 +25,13 @@ var mutants = map[string]struct {
 		edits: []edit{
 			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE $8::bigint IS NOT NULL"},
 			{"../internal/stock/postgres/*_*.sql", regexp.MustCompile(`available >= units`), "units IS NOT NULL"},
-			{"../migrations/postgres/0002_*.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
+			{"../migrations/postgres/*_base.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
 		},
 		says: []string{"oversold", "audit"},
 	},
 	"without the order id's key": {
 		edits: []edit{
-			{"../migrations/postgres/0003_*.up.sql", regexp.MustCompile(`PRIMARY KEY \(sku_id, order_id\)`), "PRIMARY KEY (sku_id, order_id, created_at)"},
+			{"../migrations/postgres/*_base.up.sql", regexp.MustCompile(`PRIMARY KEY \(sku_id, order_id\)`), "PRIMARY KEY (sku_id, order_id, created_at)"},
 			{"../migrations/postgres/*.up.sql", regexp.MustCompile(`,\s+FOREIGN KEY \(sku_id, order_id\) REFERENCES deductions \(sku_id, order_id\)`), ""},
 			{"../internal/stock/postgres/*.sql", regexp.MustCompile(`ON CONFLICT \(sku_id, order_id\) DO NOTHING`), ""},
 		},
