@@ -53,8 +53,8 @@ func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, created, nil
 }
 
-// mostSharedLines bounds the lines of one shared write of orders of several SKUs; a line of several segments counts once for each. A larger order goes by itself, and looks first
-// whether it is there already: to find that out by a write of all its rows would hold up everybody else at them.
+// mostSharedLines bounds the lines of a write that orders of several SKUs share; a line of several segments counts once for each. A larger
+// order has a write of its own.
 const mostSharedLines = 512
 
 // orderTogether places an order by a statement that it may share with others. It returns no lines if the statement has not taken
@@ -73,10 +73,10 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	return p.Taken(got.at.UTC()), false, nil
 }
 
-// mayShareOrder reports whether an order may go into a shared write: it is known of each line from which segments it takes, and no
+// mayShareOrder reports whether one statement may take an order: it is known of each line from which segments it takes, and no
 // buyers are counted.
 func (s *Store) mayShareOrder(p stock.Placement) bool {
-	return tables.RowsOf(p) <= mostSharedLines && (s.pool.access.Orders == nil || !divided(p)) &&
+	return tables.RowsOf(p) <= stock.MaxLines && (s.pool.access.Orders == nil || !divided(p)) &&
 		!slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
 }
 
@@ -90,7 +90,7 @@ func divided(p stock.Placement) bool {
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := tables.KnownRows{}, make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
+		if lines > 0 && lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
 			return false
 		}
 		all := p.Batches()

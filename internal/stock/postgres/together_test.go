@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 		return all
 	}
 	one, divided, unknown, limited := stock.Batch{}, stock.Batch{Segment: -1, Parts: parts(2)}, stock.Batch{Segment: -1}, stock.Batch{Limit: 1}
-	many := stock.Batch{Segment: -1, Parts: parts(mostSharedLines)}
+	many := stock.Batch{Segment: -1, Parts: parts(stock.MaxLines)}
 	elsewhere := Access{Orders: func(context.Context, *Store, time.Time, []stock.Placement) ([]*time.Time, error) { return nil, nil }}
 	for name, c := range map[string]struct {
 		access Access
@@ -37,6 +38,28 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 		s := &Store{pool: database{access: c.access}}
 		if got := s.mayShareOrder(stock.Placement{Lines: c.lines}); got != c.want {
 			t.Errorf("an order %s: got %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestALargeOrderHasAWriteOfItsOwn: the largest goes first, or waits for the next write.
+func TestALargeOrderHasAWriteOfItsOwn(t *testing.T) {
+	t.Parallel()
+	order := func(id string, lines int) (p stock.Placement) {
+		p.Order.OrderID = id
+		for n := range lines {
+			p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: fmt.Sprint(n), Quantity: 1})
+			p.Lines = append(p.Lines, stock.Batch{})
+		}
+		return p
+	}
+	for name, c := range map[string]struct{ first, second stock.Placement }{
+		"a large one, then a small one": {order("1", stock.MaxLines), order("2", 1)},
+		"a small one, then a large one": {order("1", 1), order("2", mostSharedLines)},
+	} {
+		room := roomForOrders()
+		if !room(c.first) || room(c.second) {
+			t.Errorf("%s: they share a write", name)
 		}
 	}
 }
