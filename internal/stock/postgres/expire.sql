@@ -92,9 +92,9 @@ SELECT count(*) FROM over
 --
 -- In:  $1 sku_ids, $2 the instant (null: now), $3 the largest number of reservations of each, $4 until when no reservation is live (null:
 --      not known)
--- Out: sku_id, segment of each row that is locked now, and whether all rows of the SKU are
+-- Out: sku_id, segment of each row that is locked now
 --
--- What several segments gave, and what counts for a buyer, comes back under the locks of all rows: see expire. The commit does not wait
+-- Units that several segments gave, or that count for a buyer, come back under the locks of all rows: see expire. The commit does not wait
 -- for the disk: if it is lost, so are all later ones, and the reservations expire again.
 WITH soon AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
@@ -110,36 +110,35 @@ WITH soon AS MATERIALIZED (
         ORDER BY expires_at LIMIT $3::bigint
     ) AS first
     GROUP BY asked.sku_id
-), free AS (
-    SELECT g.sku_id, g.segment, g.needs_all
-    FROM (SELECT * FROM due ORDER BY sku_id) AS due
-    CROSS JOIN LATERAL (
-        SELECT sku_id, segment, due.needs_all FROM stock_segments
-        WHERE sku_id = due.sku_id AND (due.needs_all OR segment = ANY (due.segments)) ORDER BY segment FOR UPDATE SKIP LOCKED
-    ) AS g
 )
-SELECT sku_id, segment,
-       needs_all AND count(*) OVER (PARTITION BY sku_id) = (SELECT count(*) FROM stock_segments g WHERE g.sku_id = free.sku_id)
-FROM free;
+SELECT g.sku_id, g.segment
+FROM (SELECT * FROM due ORDER BY sku_id) AS due
+CROSS JOIN LATERAL (
+    SELECT sku_id, segment FROM stock_segments
+    WHERE sku_id = due.sku_id AND (due.needs_all OR segment = ANY (due.segments)) ORDER BY segment FOR UPDATE SKIP LOCKED
+) AS g;
 
 -- name: expire_free :patient
--- What expire does, for many SKUs at once, for the reservations whose rows are locked.
+-- The work of expire for many SKUs at once, for the reservations whose rows are locked.
 --
--- In:  arrays of the rows that the caller holds: $1 sku_ids, $2 segments; $3 the sku_ids of which it holds all rows; $4 the instant (null:
---      now), $5 the largest number of reservations of each SKU, $6 until when no reservation is live (null: not known)
+-- In:  arrays of the rows that the caller holds: $1 sku_ids, $2 segments; $3 the instant (null: now), $4 the largest number of reservations
+--      of each SKU, $5 until when no reservation is live (null: not known)
 -- Out: sku_id, the number of reservations, whether each row held nothing to which units came back; no row for a SKU without
+--
+-- The rows of a SKU are counted by this snapshot: while one is locked, their number does not change. Buyers and the limit do not change
+-- either, as long as all are locked.
 WITH rows AS MATERIALIZED (
-    SELECT held.sku_id, held.segments, held.sku_id = ANY ($3::text[]) AS them_all, k.per_buyer_limit IS NOT NULL AS counts,
-           (SELECT count(*) FROM stock_segments g WHERE g.sku_id = held.sku_id) AS layout
+    SELECT held.sku_id, held.segments, cardinality(held.segments) = g.layout AS them_all, k.per_buyer_limit IS NOT NULL AS counts, g.layout
     FROM (SELECT sku_id, array_agg(segment) AS segments FROM unnest($1::text[], $2::integer[]) AS one (sku_id, segment) GROUP BY sku_id) AS held
     JOIN skus k ON k.sku_id = held.sku_id
+    CROSS JOIN LATERAL (SELECT count(*) AS layout FROM stock_segments WHERE sku_id = held.sku_id) AS g
 ), due AS MATERIALIZED (
     SELECT rows.sku_id, first.order_id
     FROM rows CROSS JOIN LATERAL (
         SELECT order_id, segment, buyer_id FROM deductions
-        WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($6::timestamptz, '-infinity')
-          AND expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))
-        ORDER BY expires_at LIMIT $5::bigint
+        WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($5::timestamptz, '-infinity')
+          AND expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
+        ORDER BY expires_at LIMIT $4::bigint
     ) AS first
     WHERE rows.them_all OR (first.segment % rows.layout = ANY (rows.segments) AND NOT (rows.counts AND first.buyer_id IS NOT NULL))
 ), over AS MATERIALIZED (
@@ -148,7 +147,7 @@ WITH rows AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = late.sku_id AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
     ) AS d
-    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp()))
+    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
 ), ended AS (
     UPDATE deductions d SET status = 'expired' FROM over WHERE d.sku_id = over.sku_id AND d.order_id = over.order_id
 ), uncounted AS (

@@ -112,3 +112,49 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 		})
 	}
 }
+
+// TestManyExpireAroundAHeldRow: somebody holds a segment's row. The units of other rows come back at once, unless the SKU counts buyers:
+// then all rows are needed.
+func TestManyExpireAroundAHeldRow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, conn := fresh(t, 3)
+		at := store.Now()
+		for sku, limit := range map[string]int64{"plain": 0, "limited": 9} {
+			terms := stock.Terms{PerBuyerLimit: limit}
+			if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 9, Segments: 3, Terms: terms}, at); err != nil {
+				t.Fatal(err)
+			}
+			for segment := range 2 {
+				one := stock.Order{OrderID: strings.Repeat("o", segment+1), BuyerID: "x", Quantity: 1, ReserveFor: time.Second}
+				batch := stock.Batch{SKU: sku, Layout: 1, Limit: limit, Segment: segment, At: at, Orders: []stock.Order{one}}
+				if _, err := store.Deduct(t.Context(), batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		expire := func(want map[string]int) {
+			t.Helper()
+			got, err := store.ExpireFree(t.Context(), at.Add(time.Minute), "limited", "plain")
+			if err != nil || len(got) != len(want) || got["plain"].Reservations != want["plain"] || got["limited"].Reservations != want["limited"] {
+				t.Errorf("ended %+v, %v, want %v", got, err, want)
+			}
+		}
+		if _, err := conn.Exec(t.Context(), `BEGIN; SELECT FROM stock_segments WHERE segment = 0 FOR UPDATE`); err != nil {
+			t.Fatal(err)
+		}
+		expire(map[string]int{"plain": 1})
+		if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+		expire(map[string]int{"plain": 1, "limited": 2})
+		expire(nil)
+		var counted int
+		if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(units), 0) FROM buyers`).Scan(&counted); err != nil || counted != 0 {
+			t.Errorf("buyers are counted with %d units, %v", counted, err)
+		}
+		if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() {
+			t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
+		}
+	})
+}

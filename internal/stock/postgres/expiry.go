@@ -16,17 +16,13 @@ func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (m
 	ended, each := make(map[string]stock.Ended, len(skus)), max(1, stock.ExpireLimit/max(1, len(skus)))
 	err := s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		clear(ended)
-		var held, whole []string
+		var held []string
 		var segments []int32
 		err := tx.Each(ctx, func(row tables.Row) error {
 			var sku string
 			var segment int32
-			var all bool
-			err := row.Scan(&sku, &segment, &all)
+			err := row.Scan(&sku, &segment)
 			held, segments = append(held, sku), append(segments, segment)
-			if all {
-				whole = append(whole, sku)
-			}
 			return err
 		}, "lock_rows_of_expired", skus, instant(at), each, tx.Swept().Until(at))
 		if err != nil || held == nil {
@@ -38,7 +34,7 @@ func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (m
 			err := row.Scan(&sku, &one.Reservations, &one.WasEmpty)
 			ended[sku] = one
 			return err
-		}, "expire_free", held, segments, whole, instant(at), each, tx.Swept().Until(at))
+		}, "expire_free", held, segments, instant(at), each, tx.Swept().Until(at))
 		if err != nil || len(ended) == 0 {
 			return err
 		}

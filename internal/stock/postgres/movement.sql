@@ -3,8 +3,8 @@
 -- name: lock_sku
 -- In: $1 sku_id
 --
--- Who writes a movement holds this row until the end: so the movements of a SKU are written one after another, each with a later time. It
--- is locked after the rows of segments and deductions.
+-- A movement is written under the lock of this row: so the movements of a SKU are written one after another, each with a later time. It is
+-- locked after the rows of segments and deductions.
 SELECT FROM skus WHERE sku_id = $1 FOR NO KEY UPDATE;
 
 -- name: insert_movement
