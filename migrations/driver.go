@@ -240,7 +240,7 @@ func (d *driver) fillSome(statement string, batch int, after string) (rows, tota
 	return rows, total, last, tx.Commit()
 }
 
-// index builds an index, unless it is there. What is not valid a process has left that was killed.
+// index builds an index, unless it is there. It drops one first that is not valid: a process has left it that was killed.
 func (d *driver) index(statement, name string) error {
 	var there, valid bool
 	if err := d.migrator.db.QueryRowContext(d.ctx, d.migrator.dialect.hasIndex, name).Scan(&there, &valid); err != nil {

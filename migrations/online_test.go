@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,14 +144,18 @@ func earlier(ctx context.Context, t *testing.T, url string) stock.Store {
 		t.Fatal(err)
 	}
 	now, then := postgres.Statements(), tables.ReadSQL(folder)
+	// Those that search or read the clock have other arguments or columns by now, so those of today take their place.
+	reads := []string{"statuses", "views", "has_expired", "next_expiry", "skus_with_expired", "expire", "clock"}
 	store, err := postgres.OpenLater(ctx, url, 2, postgres.Access{SQL: func(name string) tables.SQL {
 		switch earlier, there := then[name]; {
 		case name == "lock_sku", name == "add_up_ledger":
 			return tables.SQL{Text: `SELECT WHERE $1::text IS NULL`}
-		case there && strings.Count(earlier.Text, "$") > 0 && lastParameter(earlier.Text) == lastParameter(now.Of(name).Text):
-			return earlier
+		case !there || slices.Contains(reads, name):
+			return now.Of(name)
+		case lastParameter(earlier.Text) != lastParameter(now.Of(name).Text):
+			t.Errorf("%s has other arguments than that of 0.1.0", name)
 		}
-		return now.Of(name)
+		return then[name]
 	}}, patient)
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func (p *Progress) Add() { p.AddMany(1) }
 func (p *Progress) AddMany(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n = min(n, p.total-p.done) // the total may be an estimate
 	p.done += n
 	if p.bar != nil {
 		_ = p.bar.Add(n)

@@ -51,6 +51,9 @@ package postgres_test
 // session_test.go
 //   - session: opens a connection to the URL with the settings that a store's have
 //
+// settle_order_test.go
+//   - counted
+//
 // settle_shared_test.go
 //   - cancel
 //   - commit

@@ -13,8 +13,8 @@ import (
 // No order waits for the sweep: one that needs units of expired reservations gives them back itself. The sweep is for the
 // other units.
 //
-//	what has expired, the first first ──> some of its SKUs by chance, so that processes share the work ──> those that nobody holds,
-//	together ──> those that are held and long overdue, one by one ──> again, until nothing is due
+//	expired reservations, the longest overdue first ──> some of their SKUs by chance, so that processes share the work ──> all that
+//	nobody holds, together ──> SKUs that are held and long overdue, one by one ──> again, until nothing is due
 const (
 	sweepEvery  = time.Second
 	looksAt     = 2048                   // reservations of one look
@@ -57,16 +57,16 @@ func (s *Service) sweep(ctx context.Context, due []stock.Due) (ended int, err er
 	together, cancel := context.WithTimeout(ctx, writeLimit)
 	reservations, err := s.store.ExpireFree(together, s.at(), stock.Column(due, func(d stock.Due) string { return d.SKU })...)
 	cancel()
-	most := mostHeld
-	if err != nil { // perhaps because of one of them
-		most = len(due)
+	most, overdue := mostHeld, longOverdue
+	if err != nil { // perhaps because of one of them: each alone
+		most, overdue = len(due), 0
 	}
 	for sku, one := range reservations {
 		s.expired(sku, one)
 		ended += one.Reservations
 	}
 	for _, d := range due {
-		if reservations[d.SKU].Reservations > 0 || most == 0 || err == nil && s.now().Sub(d.Since) < longOverdue {
+		if reservations[d.SKU].Reservations > 0 || most == 0 || s.now().Sub(d.Since) < overdue {
 			continue
 		}
 		most--

@@ -105,3 +105,47 @@ func TestASweepGoesOn(t *testing.T) {
 		busytest.Receive(t, "a sweep of the other SKU", store.swept)
 	})
 }
+
+// heldExpiry is a store in which somebody holds the rows of all SKUs with expired reservations.
+type heldExpiry struct {
+	endless
+	since  map[string]time.Time
+	waited chan string // SKUs whose rows were waited for
+}
+
+func (s heldExpiry) Expired(context.Context, time.Time, int) (due []stock.Due, err error) {
+	for sku, since := range s.since {
+		due = append(due, stock.Due{SKU: sku, Since: since})
+	}
+	return due, nil
+}
+
+func (heldExpiry) ExpireFree(context.Context, time.Time, ...string) (map[string]stock.Ended, error) {
+	return nil, nil
+}
+
+func (s heldExpiry) Expire(ctx context.Context, sku string, _ time.Time) (int, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		sku += ", for ever"
+	}
+	select {
+	case s.waited <- sku:
+	default:
+	}
+	return 0, stock.ErrHeld
+}
+
+// TestASweepWaitsForHeldRowsThatAreOverdue: what has just expired may wait for the next sweep.
+func TestASweepWaitsForHeldRowsThatAreOverdue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		store := heldExpiry{waited: make(chan string, 9), since: map[string]time.Time{"overdue": now.Add(-time.Minute), "new": now.Add(time.Hour)}}
+		serve(t, selling.Config{Store: store, Clock: time.Now})
+		for range 3 {
+			if got := busytest.Receive(t, "a sweep waits for a SKU", store.waited); got != "overdue" {
+				t.Errorf("a sweep waits for %s", got)
+			}
+		}
+	})
+}
