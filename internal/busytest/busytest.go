@@ -1,9 +1,9 @@
-// Package busytest has what a test needs to pass on a machine of any speed, however busy it is.
+// Package busytest helps tests to pass on a machine of any speed, however busy it is.
 //
 // The rules for such a test, which rules_test.go checks where it can:
 //
 //   - It compares no real time with an upper bound. A duration that is the subject of a test is measured in virtual time
-//     (testing/synctest), by counting the calls that must not happen, or beside a control in the same test.
+//     ([Virtual]), by counting the calls that must not happen, or beside a control in the same test.
 //   - It waits with [Soon] or [Receive], which name what did not happen.
 //   - It gives the service deadlines of [Patience], unless a deadline is its subject.
 //   - It shares no buffer with something that runs: [Log] has a mutex.
@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -60,6 +62,17 @@ func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Virtual runs a test in virtual time (testing/synctest), on one processor from then on. With several, two of them may run timers
+// of the test at the same instant; the race detector takes them for one goroutine, and then tells races that are none, or ends the
+// program (seen with Go 1.26.8; https://go.dev/issue/78156).
+func Virtual(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	if runtime.GOMAXPROCS(0) > 1 {
+		runtime.GOMAXPROCS(1)
+	}
+	synctest.Test(t, test)
 }
 
 // Main runs the tests of a package, and exits with status 1 if they leave a goroutine behind.

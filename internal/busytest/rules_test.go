@@ -45,7 +45,8 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		`func f() { for time.Since(a) < b { } }`:                                                   "upper bound",
 		`func f() { if time.Now().After(b) { } }`:                                                  "upper bound",
 		`func f() { for end := b; time.Now().Before(end); { } }`:                                   "upper bound",
-		`func f() { synctest.Test(t, func(t *testing.T) { if time.Since(a) > b { } }) }`:           "",
+		`func f() { busytest.Virtual(t, func(t *testing.T) { if time.Since(a) > b { } }) }`:        "",
+		`func f() { synctest.Test(t, func(t *testing.T) { }) }`:                                    "use busytest.Virtual",
 		"// f runs in virtual time.\nfunc f() { if time.Since(a) > b { } }":                        "",
 		"// f measures beside a control.\nfunc f() { if time.Since(a) > b { } }":                   "",
 	} {
@@ -104,6 +105,7 @@ func check(files map[string]*ast.File) (problems []string) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			checkEmbedding(n, tell)
 			checkBuffers(n, buffers, tell)
+			checkVirtual(n, tell)
 			return true
 		})
 		for _, declared := range file.Decls {
@@ -187,6 +189,13 @@ func checkBuffers(n ast.Node, buffers map[string]bool, tell func(string, ...any)
 	})
 }
 
+// checkVirtual finds tests in virtual time that may confuse the race detector.
+func checkVirtual(n ast.Node, tell func(string, ...any)) {
+	if call, is := n.(*ast.CallExpr); is && typeName(call.Fun) == "synctest.Test" {
+		tell("synctest.Test leaves several processors: use busytest.Virtual")
+	}
+}
+
 // timeIsNotReal reports whether a function runs in virtual time or says that it measures a control.
 func timeIsNotReal(f *ast.FuncDecl) (is bool) {
 	if text := f.Doc.Text(); strings.Contains(text, "virtual time") || strings.Contains(text, "control") {
@@ -195,7 +204,7 @@ func timeIsNotReal(f *ast.FuncDecl) (is bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if call, called := n.(*ast.CallExpr); called {
 			switch typeName(call.Fun) {
-			case "synctest.Test", "virtual", "bubble", "scripted", "still":
+			case "busytest.Virtual", "virtual", "bubble", "scripted", "still":
 				is = true
 			}
 		}

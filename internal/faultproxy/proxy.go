@@ -1,7 +1,7 @@
-// Package faultproxy is a proxy between clients and a server whose network fails when it is told to. The load lab, the classroom
+// Package faultproxy is a proxy between clients and a server whose network fails on command. The load lab, the classroom
 // and tests have no other.
 //
-// It passes bytes on as they are, of any protocol, over TCP ([Start]) or whatever else a listener and a dialer offer ([Serve]).
+// It passes bytes on as they are, of any protocol, over TCP ([Start], [StartBefore]) or whatever else a listener and a dialer offer ([Serve]).
 // Each fault begins and ends by itself:
 //
 //	Cut      Mend       All connections end, and new ones end at once.
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -51,6 +52,19 @@ func Start(ctx context.Context, server string) (*Proxy, error) {
 	return Serve(listener, func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server)
 	}), nil
+}
+
+// StartBefore starts a proxy before the server of a URL, and returns the URL that leads through it.
+func StartBefore(ctx context.Context, server string) (through string, p *Proxy, err error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", nil, fmt.Errorf("start a proxy: %w", err)
+	}
+	if p, err = Start(ctx, u.Host); err != nil {
+		return "", nil, err
+	}
+	u.Host = p.Addr()
+	return u.String(), p, nil
 }
 
 // Serve starts a proxy that takes clients from a listener, which it closes in the end, and dials a server for each.

@@ -46,7 +46,7 @@ func serveEcho(t *testing.T, listener net.Listener) {
 // virtual runs a test in virtual time, with a proxy before an echo server, on a network inside the process.
 func virtual(t *testing.T, test func(t *testing.T, proxy *faultproxy.Proxy, dial func() client)) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		server, entry := bufconn.Listen(1<<10), bufconn.Listen(1<<10)
 		serveEcho(t, server)
 		proxy := faultproxy.Serve(entry, server.DialContext)

@@ -40,6 +40,14 @@ func New(to io.Writer, what string, total int) *Progress {
 // Add counts one more thing done.
 func (p *Progress) Add() { p.AddMany(1) }
 
+// To says how many things are done.
+func (p *Progress) To(done int) {
+	p.mu.Lock()
+	more := done - p.done
+	p.mu.Unlock()
+	p.AddMany(more)
+}
+
 // AddMany counts more things done. Errors of a broken terminal or pipe do not end a run.
 func (p *Progress) AddMany(n int) {
 	p.mu.Lock()

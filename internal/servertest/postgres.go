@@ -116,7 +116,8 @@ func (p *Postgres) databaseURL(name string) string {
 // CreateDatabase makes a database with a fresh name. It is a clone of template,
 // which is the name or the URL of a database of this server without connections,
 // or "" for an empty one. The returned drop removes it again, and closes the
-// connections that are still open.
+// connections that are still open. The server ends no transaction of a session
+// with this URL for waiting for its client.
 func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string, func(context.Context) error, error) {
 	source, err := databaseName(template)
 	if err != nil {
@@ -137,8 +138,12 @@ func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string,
 		}
 		return nil
 	}
-	return p.databaseURL(name), drop, nil
+	return p.databaseURL(name) + patientTransactions, drop, nil
 }
+
+// patientTransactions in a URL lets a process that gets little of a busy machine finish its transactions: the service lets the server end
+// one that has waited for its client for seconds.
+const patientTransactions = "&idle_in_transaction_session_timeout=120s"
 
 // databaseName returns the name of the database in the template of CreateDatabase.
 func databaseName(template string) (string, error) {

@@ -172,7 +172,7 @@ func (t *Turns) removeLocked(at int) {
 	}
 }
 
-// withdraw cancels a request for a turn, and reports false if the turn has been given. What the caller requested after it moves
+// withdraw cancels a request for a turn, and reports false if the turn has been given. The caller's later requests move
 // up: it has not had this turn.
 func (t *Turns) withdraw(w *waiter) bool {
 	t.mu.Lock()

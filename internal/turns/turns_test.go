@@ -49,7 +49,7 @@ func newCrowd(t *testing.T, config turns.Config) *crowd {
 
 // In a bubble of synctest a sleep costs no time.
 func TestTheHeavyWaitBehindTheLight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		for range 3 {
 			c.ask("heavy", 10, time.Second)
@@ -67,7 +67,7 @@ func TestTheHeavyWaitBehindTheLight(t *testing.T) {
 }
 
 func TestEqualsTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		for _, caller := range strings.Fields("a a a a b b c") {
 			c.ask(caller, 1, time.Second)
@@ -81,7 +81,7 @@ func TestEqualsTakeTurns(t *testing.T) {
 
 // A caller that comes again for each turn has no better position than one that stays.
 func TestNewCallersDoNotOvertakeForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		c.ask("first", 1, time.Second)
 		c.ask("stays", 10, time.Second)
@@ -142,7 +142,7 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 }
 
 func TestATurnComesInTimeOrNotAtAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		places := turns.New(turns.Config{Places: 1, Waiting: 9, Patience: time.Second})
 		leave, err := places.Enter(t.Context(), "a", 1)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestATurnComesInTimeOrNotAtAll(t *testing.T) {
 }
 
 func TestAPlaceRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{Rest: func(weight int, took time.Duration) time.Duration {
 			return time.Duration(weight) * took
 		}})
@@ -184,7 +184,7 @@ func TestAPlaceRests(t *testing.T) {
 // If turns are weighed, a place is one unit of weight. No caller overtakes one that waits for more places than are
 // free.
 func TestWeighedTurnsTakePlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := &crowd{t: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
 		c.ask("a", 6, 2*time.Second)
 		c.ask("b", 4, time.Second) // at the same time
@@ -203,7 +203,7 @@ func TestWeighedTurnsTakePlaces(t *testing.T) {
 
 // A caller that requests many places does not lose its turn to callers that request few and fit.
 func TestWeighedTurnsStarveNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := &crowd{t: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
 		c.ask("first", 1, time.Second)
 		c.ask("large", 10, time.Second)
@@ -221,7 +221,7 @@ func TestWeighedTurnsStarveNobody(t *testing.T) {
 
 // The bound for waiting requests counts their weight, and one that leaves lets the next one in.
 func TestWeighedTurnsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		places := turns.New(turns.Config{Places: 10, Waiting: 20, Patience: time.Hour, Weighed: true})
 		leave, err := places.Enter(t.Context(), "a", 6)
 		if err != nil {
@@ -258,9 +258,9 @@ func TestWeighedTurnsAreBounded(t *testing.T) {
 	})
 }
 
-// What a caller has given up does not count as if it had had it.
-func TestWhatWasGivenUpIsNotCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+// An abandoned request does not count as a turn of its caller.
+func TestAbandonedRequestsAreNotCounted(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		c.ask("first", 1, 2*time.Second)
 		gone, cancel := context.WithCancel(t.Context())
