@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
+	"math"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -31,18 +31,156 @@ func holdOf(h *singleHold, err error) (*Hold, error) {
 }
 
 func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singleHold, error) {
-	acq, err := newAcquisition(ctx, try, opts)
-	if err != nil {
+	c := &struct { // one allocation for all of them
+		acq  acquisition
+		only target
+		run  [1]*target
+	}{}
+	if err := c.acq.begins(ctx, try, opts); err != nil {
 		return nil, err
 	}
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
-	only := &target{lock: a}
-	if err := acq.take([]*target{only}); err != nil {
+	c.only.lock, c.run[0] = a, &c.only
+	if err := c.acq.take(c.run[:]); err != nil {
 		return nil, err
 	}
-	return only.hold, nil
+	return c.only.hold, nil
+}
+
+// A LockOption configures one Lock.
+type LockOption func(*acquisition) error
+
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
+type acquisition struct {
+	ctx   context.Context // carries the owner
+	owner *owner
+	try   bool
+	start time.Time
+	lease time.Duration // of each hold, if it is fixed or waits
+	fixed bool          // nothing renews the holds
+	waits bool          // of a MultiLock: the fixed lease begins when it has its last part; until then the watchdog renews
+	until time.Time     // when the wait runs out; zero for never
+
+	silent time.Time // when the server stopped answering; zero if it answers
+	moving time.Time // when the server began to refuse because a slot moves; zero if it does not
+
+	follower follower // hears how it waits
+
+	ordered         bool // it is of a MultiLock: never wait backwards
+	waitedForOthers bool // another owner was in the way
+
+	mutexAsker mutexAsker // the room of the first one
+}
+
+// A follower hears how an acquisition waits: a candidate for a RedLock has one in the line of a node.
+type follower interface {
+	// looks says that the server is about to be asked, and whether the caller has waited for that.
+	looks(waited bool)
+
+	// stays says that the lock is still busy.
+	stays()
+
+	// woken says that a pause is over, and whether a wake-up has ended it.
+	woken(came bool)
+}
+
+// noFollower is that of any other acquisition.
+type noFollower struct{}
+
+func (noFollower) looks(bool) {}
+
+func (noFollower) stays() {}
+
+func (noFollower) woken(bool) {}
+
+func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
+	acq := &acquisition{}
+	return acq, acq.begins(ctx, try, opts)
+}
+
+// begins sets what the caller wants, now.
+func (acq *acquisition) begins(ctx context.Context, try bool, opts []LockOption) error {
+	acq.try, acq.start, acq.follower = try, time.Now(), noFollower{}
+	for _, opt := range opts {
+		if err := opt(acq); err != nil {
+			return err
+		}
+	}
+	acq.ctx, acq.owner = withOwner(ctx)
+	return nil
+}
+
+// within limits a pause to what is left of the wait.
+func (acq *acquisition) within(pause time.Duration) time.Duration {
+	if acq.until.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(acq.until)))
+}
+
+// patience is how long to wait for another call of the same owner.
+func (acq *acquisition) patience() time.Duration {
+	if acq.until.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(acq.until.Add(policy.Grace))
+}
+
+// waitIsOver reports whether the wait has run out.
+func (acq *acquisition) waitIsOver(now time.Time) bool {
+	return !acq.until.IsZero() && !now.Before(acq.until)
+}
+
+// leaseOr returns the lease of a hold when it is taken.
+func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
+	if acq.fixed {
+		return acq.lease
+	}
+	return watchdog
+}
+
+// sameLease is the option that gives a part the lease of the whole.
+func (acq *acquisition) sameLease(part *acquisition) error {
+	part.lease, part.fixed, part.waits = acq.lease, acq.fixed, acq.waits
+	return nil
+}
+
+// reasonOf returns why a call has failed.
+func (acq *acquisition) reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, ErrClosed):
+		return ReasonClosed
+	case endOf(acq.ctx) != nil:
+		return ReasonEnded
+	case errors.Is(err, ErrBusy):
+		return ReasonBusy
+	default:
+		return ReasonError
+	}
+}
+
+// A target is one lock that a call takes.
+type target struct {
+	lock     *lock
+	reenters *grant      // what the owner already has, while the server is asked whether it still does; or nil
+	waiter   *waiter     // the place in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time   // when to ask the server although this process holds the lock
+	hold     *singleHold // what was taken
+
+	id     string // as whom the server is to know the holder, by the last script call
+	idWord any    // the same, as a word of a call
+
+	firstWaiter waiter // the room of the first one
+}
+
+// unheld returns the targets that are not held yet.
+func unheld(run []*target) []*target {
+	for len(run) > 0 && run[0].hold != nil {
+		run = run[1:]
+	}
+	return run
 }
 
 // take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
@@ -95,12 +233,14 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 				continue
 			}
 		case actionAsk:
+			acq.follower.looks(waiting != nil)
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
 			}
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
+			acq.follower.stays()
 		case actionWait:
 		}
 		switch {
@@ -135,6 +275,51 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 	}
 }
 
+// An asker knows how one kind of lock is asked for, and how its callers wait in line.
+type asker interface {
+	// next returns what the caller may do next about the first missing lock.
+	next(missing []*target) (action, error)
+
+	// ask returns the question to the server about missing locks; end must be called after it.
+	ask(missing []*target) *question
+	end(q *question)
+
+	// granted notes a lock that the server has granted.
+	granted(p *target, g *grant, trusted time.Time)
+
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest; negative is at once.
+	stopped(q *question, n int, answer scripts.Acquired) time.Duration
+
+	// unanswered gives up after a question whose outcome is uncertain.
+	unanswered(q *question)
+
+	// cancelCopies makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
+	cancelCopies(q *question, n int)
+
+	// leave takes the caller out of all lines. A lock that it was handed meanwhile becomes a hold.
+	leave()
+}
+
+// An action is what a caller may do next about a lock.
+type action int
+
+const (
+	actionWait    action = iota // it waits in line
+	actionAsk                   // it is at the head
+	actionReenter               // its owner holds the lock already
+	actionRetry                 // something has changed: look once more
+)
+
+// A question is one attempt to get locks of one slot by one script.
+type question struct {
+	attempt scripts.Attempt
+	start   time.Time
+	call    scripts.Call
+	run     []*target
+	room    [12]any // of the call's words
+}
+
 // askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
 // negative is no wait. If the server has refused or is silent, and that may pass, it also returns what went wrong.
 func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool) (pause time.Duration, refusal, err error) {
@@ -142,8 +327,8 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 	defer a.end(q)
 	answer, trusted, err := l.send(acq, q)
 	if pause = l.passes(acq, err, waits); pause > 0 {
-		if q.attempt.Resent() || !server.IsAnswer(err) {
-			a.cancelCopies(q, 0) // a copy may still arrive
+		if q.attempt.Resent() || !server.IsAnswer(err) || server.IsBroken(err) {
+			a.cancelCopies(q, 0) // a copy may still arrive, or has done some of it
 		}
 		return pause, failed("acquire", missing[0].lock.name, err), nil
 	}
@@ -156,26 +341,34 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 	return pause, nil, err
 }
 
-// passes returns when to ask again after an error that may pass, or 0 if it is the end. That a slot moves, everybody waits
-// for who waits at all. Only who knows that the lock is busy goes on after other refusals, and for a while after
-// silence: to a caller that has just come, an error at once is worth more.
+// passes returns when to ask again after an error that may pass, or 0 if it is the end. Every caller that waits also waits while a
+// slot moves. After other refusals, and for a while after silence, only a caller that knows that the lock is busy goes on: to one that
+// has just come, an error at once is worth more.
 func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
-	if server.IsAnswer(err) {
-		acq.silent = time.Time{}
-	} else if acq.silent.IsZero() {
-		acq.silent = time.Now()
-	}
+	acq.silent, acq.moving = since(acq.silent, !server.IsAnswer(err)), since(acq.moving, l.server.IsMoving(err))
 	switch {
 	case err == nil || acq.try || errors.Is(err, ErrNotReplicated):
 		return 0
-	case l.server.IsMoving(err):
-		return policy.Migration
+	case !acq.moving.IsZero():
+		return policy.WhileMoving(time.Since(acq.moving))
 	case !waits || l.check(acq, nil) != nil:
 		return 0
 	case server.IsPassing(err) || !server.IsAnswer(err) && !acq.waitIsOver(time.Now()) && time.Since(acq.silent) < policy.Outage:
 		return policy.Silence
 	default:
 		return 0
+	}
+}
+
+// since returns since when something is so: from before, or from now on; zero if it is not.
+func since(before time.Time, is bool) time.Time {
+	switch {
+	case !is:
+		return time.Time{}
+	case before.IsZero():
+		return time.Now()
+	default:
+		return before
 	}
 }
 
@@ -199,34 +392,21 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 	return answer, trusted, err
 }
 
-// reenter takes a lock once more that the owner of the call holds. It renews the lock for the new hold, and so learns whether the
-// lock is still the owner's. If not, the caller has lost what it had, and may ask anew. After what may pass it returns the same as
-// askOnce.
-func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Duration, refusal, err error) {
-	g, start, lease := p.reenters, time.Now(), acq.leaseOr(l.lease)
-	ctx, cancel := acq.bounded(start)
-	defer cancel()
-	trusted := start.Add(trust(lease))
-	call := p.lock.kind.renewal(g, lease)
-	call.Patient = !acq.try
-	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
-	pause = l.passes(acq, err, waits)
-	if err == nil && said == int64(scripts.NotOurs) {
-		l.loseGrant(g)
+// replicated returns from how many granted locks on replicas must confirm the grant. To a caller that does not wait, a grant of
+// some is no use.
+func (acq *acquisition) replicated(run []*target) int {
+	if acq.try {
+		return len(run)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p.reenters = nil
-	if err != nil {
-		trusted = time.Time{}
+	return 1
+}
+
+// bounded returns the context of a question that begins now: the wait bounds it, but not too tightly.
+func (acq *acquisition) bounded(start time.Time) (context.Context, context.CancelFunc) {
+	if acq.until.IsZero() {
+		return acq.ctx, func() {}
 	}
-	if l.joinLocked(acq, p, g, trusted) || g.gone {
-		return 0, nil, nil
-	}
-	if err = failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)); pause > 0 { // or its lease is over
-		return pause, err, nil
-	}
-	return 0, nil, err
+	return context.WithDeadline(acq.ctx, start.Add(max(acq.until.Sub(start), policy.Grace)))
 }
 
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
@@ -250,6 +430,77 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	default:
 		return 0, failed("acquire", q.run[n].lock.name, errors.New("the attempt was cancelled"))
 	}
+}
+
+// granted returns the grant of the i-th lock.
+func (q *question) granted(i int, minted scripts.Tokens, who *owner, term time.Duration) *grant {
+	g := &grant{
+		lock: q.run[i].lock, owner: who, token: minted.First, id: q.run[i].id, idWord: q.run[i].idWord, duration: term, longest: term,
+		next: minted.First + 1, last: minted.First + minted.Reserved, begun: q.start, came: time.Now(),
+	}
+	g.holds = g.room[:0]
+	if q.attempt.Resent() {
+		g.resent = q.attempt.Number
+	}
+	return g
+}
+
+// cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
+// has arrived or will arrive: what it may have taken is given back, and a late copy meets a tombstone.
+func (l *Locks) cancel(acq *acquisition, q *question, n int) {
+	if n == len(q.run) || q.attempt.GiveUp() {
+		return // it never went out
+	}
+	lease := acq.leaseOr(l.lease)
+	s := &releaseCall{
+		tombstone:    q.attempt.Number,
+		tombstoneFor: 2 * lease,
+		until:        time.Now().Add(2*lease + policy.Cancel),
+	}
+	for _, p := range q.run[n:] {
+		s.rows = append(s.rows, releaseRow{lock: p.lock, id: p.id})
+	}
+	l.releaseBriefly(s)
+}
+
+// reenter takes a lock once more that the owner of the call holds. It renews the lock for the new hold, and so learns whether the
+// lock is still the owner's. If not, the caller has lost its earlier holds, and may ask anew. After an error that may pass it returns
+// the same as askOnce.
+func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Duration, refusal, err error) {
+	g, start, lease := p.reenters, time.Now(), acq.leaseOr(l.lease)
+	ctx, cancel := acq.bounded(start)
+	defer cancel()
+	trusted := start.Add(trust(lease))
+	call := l.joining(p.lock.kind, g, lease)
+	call.Patient = !acq.try
+	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
+	pause = l.passes(acq, err, waits)
+	if err == nil && said == int64(scripts.NotOurs) {
+		l.loseGrant(g)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.reenters = nil
+	if err != nil {
+		trusted = time.Time{}
+	}
+	if l.joinLocked(acq, p, g, trusted) || g.gone {
+		return 0, nil, nil
+	}
+	if err = failed("acquire", p.lock.name, cmp.Or(errors.Join(err, l.check(acq, nil)), ErrNoAnswer)); pause > 0 { // or its lease is over
+		return pause, err, nil
+	}
+	return 0, nil, err
+}
+
+// joining is the call by which another hold joins a grant. It is longer than a fixed lease of the grant that may be about to begin.
+func (l *Locks) joining(k kind, g *grant, lease time.Duration) scripts.Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g.told {
+		return k.renewal(g, lease, scripts.ForJoining)
+	}
+	return k.renewal(g, lease, scripts.ForHold)
 }
 
 // pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
@@ -286,9 +537,11 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 	if p.waiter != nil {
 		woken = p.waiter.woken
 	}
-	if _, err := l.pause(acq, woken, limit, waiting); err != nil {
+	came, err := l.pause(acq, woken, limit, waiting)
+	if err != nil {
 		return err
 	}
+	acq.follower.woken(came)
 	if acq.waitIsOver(time.Now()) {
 		return waiting
 	}
@@ -299,34 +552,5 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 func (l *Locks) listen() {
 	if l.server.CanListen {
 		l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
-	}
-}
-
-// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
-// of a lock. If no caller waits any more, the reservation ends by itself: whoever left the line last has told the server, as a rule.
-func (l *Locks) woken(payload string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ticket, key, found := strings.Cut(payload, " ")
-	if st := l.states[key]; found && !strings.HasPrefix(payload, keyPrefix) {
-		if st != nil { // one that has gone leaves the queue as well, and so wakes the next
-			st.wakeLocked(func(w *waiter) bool { return w.ticket == ticket })
-		}
-		return
-	}
-	if st := l.states[payload]; st != nil && len(st.waiters) > 0 {
-		st.called = true
-		st.wakeHeadLocked()
-	}
-}
-
-// wakeAll makes all who wait look again: wake-ups may have been missed, and processes that did not listen for a moment taken for
-// dead.
-func (l *Locks) wakeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, st := range l.states {
-		st.placed = false
-		st.wakeLocked(func(*waiter) bool { return true })
 	}
 }

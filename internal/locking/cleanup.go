@@ -1,32 +1,14 @@
 package locking
 
 import (
-	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
-
-// cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
-// has arrived or will arrive: what it may have taken is given back, and a late copy meets a tombstone.
-func (l *Locks) cancel(acq *acquisition, q *question, n int) {
-	if n == len(q.run) || q.attempt.GiveUp() {
-		return // it never went out
-	}
-	lease := acq.leaseOr(l.lease)
-	s := &releaseCall{
-		tombstone:    q.attempt.Number,
-		tombstoneFor: 2 * lease,
-		until:        time.Now().Add(2*lease + policy.Cancel),
-	}
-	for _, p := range q.run[n:] {
-		s.rows = append(s.rows, releaseRow{lock: p.lock, id: p.id})
-	}
-	l.releaseBriefly(s)
-}
 
 // releaseLater hands a call to the cleaner. When it has been tried, its grants are closed, and then the channel.
 func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
@@ -85,61 +67,100 @@ func (l *Locks) closeGrants(s *releaseCall) {
 	}
 }
 
+// closeGrantLocked forgets a grant of which nothing is left. If this process no longer has the lock, the first in line may try.
+func (l *Locks) closeGrantLocked(g *grant) {
+	if !g.gone && (len(g.holds)+g.joining > 0 || g.closing) {
+		return
+	}
+	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
+		delete(l.grants, at)
+	}
+	if st := l.states[g.lock.stateKey]; st != nil && st.grant == g {
+		st.grant = nil
+		st.wakeHeadLocked()
+		l.tidyLocked(g.lock.stateKey)
+	}
+}
+
 // clean is the cleaner: it makes the calls in the background until stop, and then once more. Many go in one round trip, so that a
 // server that comes back does not get them all at once.
 func (l *Locks) clean() {
-	pause, bound := policy.Reconnect, policy.CleanerAnswer
-	l.repeat(rest, l.unclean, func() (next time.Duration) {
-		start := time.Now()
-		if !l.sweep(bound) {
-			pause, bound = policy.Reconnect, policy.CleanerAnswer
-			return rest
-		}
-		next = time.Since(start) + pause
-		pause, bound = min(2*pause, policy.LastReconnect), min(2*bound, policy.LastCleanerAnswer)
-		return next
-	})
-	l.sweep(policy.CleanerAnswer)
+	(&server.Chore[*releaseCall]{
+		Server: l.server, Stop: l.stop, Period: policy.LastReconnect, Due: l.unfinished, Key: (*releaseCall).key, Round: l.sweep,
+	}).Run(l.unclean)
+	var last sync.WaitGroup
+	for node, work := range server.ByNode(l.server, l.unfinished(), (*releaseCall).key) {
+		last.Go(func() {
+			line := l.server.Line(node)
+			defer line.Close()
+			l.sweep(line, work)
+		})
+	}
+	last.Wait()
 }
 
-// sweep tries all calls, and reports whether some must be repeated. A call that was skipped because its node is silent counts
-// as tried.
-func (l *Locks) sweep(bound time.Duration) (left bool) {
+// unfinished returns what the cleaner is to do.
+func (l *Locks) unfinished() []*releaseCall {
 	l.cleaning.Lock()
-	work := l.cleanups
-	l.cleanups = nil
-	l.cleaning.Unlock()
-	server.EachBatch(l.server, work, (*releaseCall).key, func(some []*releaseCall) bool { return l.cleanSome(some, bound) })
-	work = slices.DeleteFunc(work, func(s *releaseCall) bool { return s.finished })
+	defer l.cleaning.Unlock()
+	return slices.Clone(l.cleanups)
+}
+
+// sweep tries the calls of a node, and returns when to try those that are left. A call that was skipped because the node is silent
+// counts as tried.
+func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Duration) {
+	start, tries := time.Now(), l.nextTry(work)
+	bound := policy.Doubled(policy.CleanerAnswer, policy.LastCleanerAnswer, tries)
+	for some := range slices.Chunk(work, server.Batch) {
+		if !l.cleanSome(line, some, bound) {
+			break
+		}
+	}
 	for _, s := range work {
 		l.wasTried(s)
 	}
 	l.cleaning.Lock()
-	l.cleanups = append(work, l.cleanups...)
-	l.cleaning.Unlock()
-	return len(work) > 0
+	defer l.cleaning.Unlock()
+	l.cleanups = slices.DeleteFunc(l.cleanups, func(s *releaseCall) bool { return s.finished })
+	return time.Since(start) + policy.Doubled(policy.Reconnect, policy.LastReconnect, tries)
+}
+
+// nextTry counts a try of calls, and returns how many tries the oldest has had before.
+func (l *Locks) nextTry(work []*releaseCall) (most int) {
+	l.cleaning.Lock()
+	defer l.cleaning.Unlock()
+	for _, s := range work {
+		most = max(most, s.tries)
+		s.tries++
+	}
+	return most
 }
 
 // cleanSome tries some calls in one round trip, and reports whether the server has answered.
-func (l *Locks) cleanSome(work []*releaseCall, bound time.Duration) (answered bool) {
+func (l *Locks) cleanSome(line *server.Line, work []*releaseCall, bound time.Duration) (answered bool) {
 	calls := make([]scripts.Call, len(work))
 	for i, s := range work {
 		calls[i] = s.call()
 	}
-	answers, answered := l.server.RunAll(context.Background(), time.Now().Add(bound), calls)
+	answers, answered := line.RunAll(time.Now().Add(bound), calls)
 	now := time.Now()
 	for i, s := range work {
-		l.wasTried(s)
+		l.cleaning.Lock()
 		s.finished = answers[i].Err() == nil || !now.Before(s.until)
+		l.cleaning.Unlock()
+		l.wasTried(s)
 	}
 	return answered
 }
 
-// wasTried tells those who wait for the first try of a call.
+// wasTried tells those who wait for the first try of a call. While its slot moves, two loops may try it.
 func (l *Locks) wasTried(s *releaseCall) {
-	if s.done != nil {
+	l.cleaning.Lock()
+	done := s.done
+	s.done = nil
+	l.cleaning.Unlock()
+	if done != nil {
 		l.closeGrants(s)
-		close(s.done)
-		s.done = nil
+		close(done)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
@@ -69,6 +70,7 @@ func (w *clustered) client(patience time.Duration) *redis.ClusterClient {
 	w.t.Helper()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: patience, PoolTimeout: busytest.Patience,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	w.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -122,7 +124,7 @@ func clusterCycles(w *clustered) {
 	}
 }
 
-// What else a lock can do goes to the node that has it.
+// The other verbs of a lock go to the node that has it.
 func clusterVerbs(w *clustered) {
 	ctx := w.ctx()
 	l := w.locks()
@@ -495,7 +497,7 @@ func clusterPausedMaster(w *clustered) {
 	_ = holds[0].Unlock(ctx)
 }
 
-// A master dies during cycles. What it had not sent to its replica is lost, so errors and two holders at once are
+// A master dies during cycles. Locks that it had not sent to its replica are lost, so errors and two holders at once are
 // possible. No token may be given twice, and the guard must not accept one out of order.
 func clusterDeath(w *clustered) {
 	a, b := w.locks(), w.locks()

@@ -320,8 +320,8 @@ func TestThousandContendedAcquisitions(t *testing.T) {
 	}
 }
 
-// What MONITOR shows of one contended cycle: a try, the subscription, a try that queues, the release that wakes, a try
-// that gets the lock, a release. docs/LOCKS.md shows the same trace. Where the machine is busy, the waiter polls in between.
+// MONITOR shows one contended cycle: a try, the subscription, a try that queues, the release that wakes, a try
+// that gets the lock, a release. Where the machine is busy, the waiter polls in between.
 func TestTraceOfAContendedCycle(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)

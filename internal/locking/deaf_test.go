@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/busytest"
 	"inventory/internal/locking/locksim/wire"
@@ -240,6 +241,10 @@ func (w *world) ring() *redis.Ring {
 		}
 	} else {
 		o.Addrs = map[string]string{"a": w.addr, "b": three[1].Addr(), "c": three[2].Addr()}
+		o.NewClient = func(o *redis.Options) *redis.Client {
+			o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+			return redis.NewClient(o)
+		}
 		o.DialTimeout, o.PoolTimeout = busytest.Patience, busytest.Patience
 		o.ReadTimeout, o.WriteTimeout = busytest.Patience, busytest.Patience
 	}
@@ -468,7 +473,7 @@ func (w *world) outlast(kind string, lock func(l *Locks, name string) offered, r
 	}
 }
 
-// What cannot pass ends the wait: the right to run scripts is taken away.
+// A lasting refusal ends the wait: the right to run scripts is taken away.
 func TestWaiterGetsARefusalThatCannotPass(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)

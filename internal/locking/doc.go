@@ -17,27 +17,30 @@
 //
 // # The files, in the order in which a lock is taken and given back
 //
-//	lock           the handles: Mutex, FairMutex, RWMutex, and the options of a call
-//	acquire        one loop for all kinds: what may the caller do next, ask, wait until it is woken, polls or gives up, and again
-//	mutex_line     callers wait in a line of this process; its head asks for all, and queues at the server; an unlock may
+//	locks          New, its options, and the locks that a caller makes: Mutex, FairMutex, RWMutex
+//	acquire        Lock and TryLock, for all kinds: look what the caller may do next, ask the server, wait for a wake-up or for the
+//	               time to poll, and look again
+//	fifo_queue     a first-come lock: each caller has its own place in the queue of the server, and shows by a heartbeat that it lives
+//	mutex_line     a mutex: callers stand in a line of this process. Its head asks for all, and queues at the server; an unlock may
 //	               give the lock to the next in line without a round trip
-//	fifo_queue     a first-come lock: each caller queues at the server by itself
-//	heartbeat      and shows that it lives
-//	grant          what was granted becomes holds; how grants and leases end in this process
 //	renew          the watchdog renews leases, and tokens are raised
 //	release        Unlock: the last hold frees the lock at the server
-//	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
+//	grant          what was granted becomes holds; how grants and leases end in this process
+//	cleanup        the cleaner repeats, in the background, what got no answer
+//	kind           the script calls of each kind of lock
+//	registry       the types of all this: what one process knows of its locks, and the keys of a lock in Redis
+//	hold           what a caller gets
+//	owner          who holds locks
+//	outcome        what callers and an Observer are told
 //
-// They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
-// was granted, kind where a lock lives in Redis and its script calls, and locks all that one process knows, from New to Close.
-// owner, observer and errors know nothing else.
+// Files use those that come later. There are eight exceptions. registry names the types of acquire and mutex_line, which are made of
+// its own. fifo_queue, mutex_line and grant work on the call that acquire has begun. release and cleanup look who is next in
+// mutex_line. An owner keeps its RedLocks.
 //
-// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, and then the types.
-// Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
+// MultiLock is made of these locks, in multilock. So is RedLock: redlock_line is a candidate, with its place in the line of a node,
+// redlock the hold, and redlock_vote a question to all nodes. inspect looks at locks and frees them by force.
 //
-// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold,
-// redlock_vote how it is taken, with its questions to all nodes. inspect looks at locks and frees them by force.
-//
-// Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
-// and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy.
+// Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines,
+// the nodes of a cluster, and the work in the background; internal/subscription the wake-ups. How long anybody waits stands in
+// internal/policy.
 package locking

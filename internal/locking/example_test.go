@@ -12,6 +12,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
@@ -24,7 +25,10 @@ func embedded() (*locking.Locks, func()) {
 		panic(err)
 	}
 	expiry := keyexpiry.Start(server)
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	rdb := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
 	locks, err := locking.New(rdb) // a redis.UniversalClient: one server, Sentinel, Cluster, or miniredis
 	if err != nil {
 		panic(err)

@@ -3,10 +3,12 @@ package locking
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 // A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
@@ -133,20 +135,6 @@ func (f *fifoAsker) granted(p *target, g *grant, trusted time.Time) {
 	l.lose(over)
 }
 
-// outlivesLocked returns which holds' end does not end a new hold of an owner. A reader goes on when its owner's writer is
-// unlocked, though its context may be made from the writer's.
-func (f *fifo) outlivesLocked(who *owner) func(*Hold) bool {
-	l := f.locks
-	if f.side != scripts.Read || l.grantOfLocked(f.otherKey, who) == nil {
-		return nil
-	}
-	return func(h *Hold) bool {
-		return slices.ContainsFunc(singlesOf([]*Hold{h}), func(s *singleHold) bool {
-			return s.locks == l && s.grant.lock.stateKey == f.otherKey
-		})
-	}
-}
-
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {
 	return policy.AfterBusy(answer.Busy, true)
 }
@@ -172,4 +160,91 @@ func (f *fifoAsker) leave() {
 		s.rows[0].id, s.until = f.id, now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.releaseBriefly(s)
+}
+
+// The heartbeat shows the server every second which callers of this process wait in the queues of first-come locks, all in one
+// round trip, and asks whether it is their turn, since wake-ups may be lost.
+
+// beats sends heartbeats until stop. While nobody waits, none are sent.
+func (l *Locks) beats() {
+	(&server.Chore[heartbeat]{Server: l.server, Stop: l.stop, Period: policy.Poll, Due: l.heartbeats, Key: heartbeat.node, Round: l.beat}).Run(nil)
+}
+
+// beat beats once, and returns when to beat again.
+func (l *Locks) beat(line *server.Line, beats []heartbeat) (next time.Duration) {
+	next = policy.Poll
+	for some := range slices.Chunk(beats, server.Batch) {
+		again, answered := l.beatSome(line, some)
+		next = min(next, again)
+		if !answered {
+			break // it costs one time-out, not many
+		}
+	}
+	return next
+}
+
+// A heartbeat is about waiters for one lock.
+type heartbeat struct {
+	lock    string
+	waiters []*waiter
+}
+
+// node is a key that determines the node.
+func (b heartbeat) node() string { return b.lock }
+
+// heartbeats returns who waits in the queues, a batch of waiters in each. They are in order: that of a map would differ in each
+// replay of a simulation.
+func (l *Locks) heartbeats() (all []heartbeat) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, st := range l.states {
+		var queued []*waiter
+		for _, w := range st.waiters {
+			if w.placed {
+				queued = append(queued, w)
+			}
+		}
+		for some := range slices.Chunk(queued, server.Batch) {
+			all = append(all, heartbeat{key, some})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b heartbeat) int { return strings.Compare(a.lock, b.lock) })
+	return all
+}
+
+// beatSome sends heartbeats to the server, and lets those waiters look again that should. It returns when to beat again
+// at the latest (soon, if the server did not answer or somebody should look), and whether the server answered at all.
+func (l *Locks) beatSome(line *server.Line, beats []heartbeat) (next time.Duration, answered bool) {
+	next = policy.Poll
+	calls := make([]scripts.Call, len(beats))
+	for i, b := range beats {
+		calls[i] = b.waiters[0].fifo.newCall(scripts.FifoHeartbeat, 0, 4+len(b.waiters)).
+			With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
+		for _, w := range b.waiters {
+			calls[i] = calls[i].With(w.ticket)
+		}
+	}
+	answers, answered := line.RunAll(time.Now().Add(policy.Heartbeat), calls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, answer := range answers {
+		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
+		switch {
+		case err != nil && server.IsAnswer(err): // it refuses, perhaps for long, and so passes over nobody
+			continue
+		case err != nil || len(words) == 0:
+			next = min(next, policy.Soon)
+			continue
+		}
+		if left, err := strconv.Atoi(words[0]); err == nil {
+			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
+		}
+		for _, w := range beats[i].waiters {
+			if slices.Contains(words[1:], w.ticket) {
+				signal(w.woken)
+				next = min(next, policy.Soon)
+			}
+		}
+	}
+	return next, answered
 }

@@ -375,7 +375,7 @@ func TestFifoScriptPauseKillsNobody(t *testing.T) {
 	})
 }
 
-// Who was late before a pause of the server has had time to show that it lives.
+// A waiter that was late before a pause of the server has had time to show that it lives.
 func TestFifoScriptPauseDoesNotSaveTheDead(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()

@@ -5,55 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
-
-// A grant is one time that an owner has a lock. It has one token, and a lease with an id of its own at the server, so that a script
-// call about one lease cannot touch another, not even one of the same owner. The lease begins with a script call. An owner that
-// unlocks may hand it on to the next one of this process, whose grant goes on with it.
-//
-// The server knows a lease, and not how many holds it has: those are counted here. A re-entry renews the lease, and the end of the
-// last hold gives it back, unless a caller is under way that may still get a hold.
-type grant struct {
-	lock    *lock
-	owner   *owner
-	token   int64
-	holds   []*singleHold
-	joining int  // how many callers may still get a hold: they re-enter, or were handed the lock
-	closing bool // it is being given back
-	gone    bool // the server no longer has it
-
-	// The lease.
-	id         string // as whom the server knows the holder: no other lease has had this id, or will
-	duration   time.Duration
-	longest    time.Duration // the longest that the server has got
-	resent     int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
-	next, last int64         // tokens in reserve, for the next owners of this process
-	begun      time.Time     // when the script was sent that took it
-	came       time.Time     // when its answer came
-}
-
-// dropReserveLocked keeps the lease from other owners, because its token rises, or the server has got another duration.
-func (g *grant) dropReserveLocked() { g.next, g.last = 0, -1 }
-
-// trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
-// may run at slightly different speeds, and the end of a context takes a moment to be noticed.
-func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
-
-// A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
-type singleHold struct {
-	Hold
-	locks    *Locks
-	grant    *grant
-	since    time.Time
-	lease    time.Duration
-	fixed    bool        // the watchdog does not renew it
-	deadline time.Time   // until when it can be relied on
-	expiry   *time.Timer // loses it then
-	lost     bool
-	unlocked bool // Unlock has been called
-}
 
 func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }
 
@@ -84,59 +37,8 @@ func (h *singleHold) isLost() bool {
 	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
 }
 
-// isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
-func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
-
-// wantsRenewalLocked reports whether the watchdog renews a hold. After its context has ended, most of its lease is left for Unlock.
-func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && h.ctx.Err() == nil }
-
-// isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
-func (h *singleHold) isLateLocked() bool {
-	return h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true)
-}
-
 // carries reports whether the server has this token or a higher one for the hold's lock.
 func (h *singleHold) carries(token int64) bool { return h.token() >= token }
-
-// singlesOf returns the holds of single locks that these holds consist of.
-func singlesOf(holds []*Hold) []*singleHold {
-	var singles []*singleHold
-	for _, h := range holds {
-		if s, ok := h.held.(*singleHold); ok {
-			singles = append(singles, s)
-		}
-		singles = append(singles, singlesOf(h.parts)...)
-	}
-	return singles
-}
-
-// A releaseCall gives back some locks of one bucket and kind at the server.
-type releaseCall struct {
-	rows         []releaseRow // one for each lock
-	attempt      scripts.Attempt
-	tombstone    int64 // the attempt to cancel
-	tombstoneFor time.Duration
-
-	// If the cleaner makes the call:
-	until    time.Time     // it is repeated until then; zero: it is tried once
-	leaver   *waiter       // who is out of the line after the first try; may be nil
-	done     chan struct{} // closed after the first try
-	finished bool          // it needs no repetition
-}
-
-// A releaseRow is what a releaseCall says about one lock.
-type releaseRow struct {
-	lock  *lock
-	grant *grant // what it gives back; may be nil
-	id    string // as whom the server knows the holder; empty for none
-	queue string // what to do about the queue; empty for nothing
-}
-
-// key is a key of the call, which determines the node.
-func (s *releaseCall) key() string { return s.rows[0].lock.stateKey }
-
-// call returns a new script call for each try.
-func (s *releaseCall) call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
 
 // endLocked returns the row that gives a grant back, if nothing is left of it. After the server's answer closeGrants must follow.
 func (g *grant) endLocked() (row releaseRow, ok bool) {
@@ -216,16 +118,28 @@ func (l *Locks) holdLocked(acq *acquisition, p *target, g *grant, trusted time.T
 	l.observer.Acquired(p.lock.kind.is(), p.hold.since.Sub(acq.start), acq.waitedForOthers)
 }
 
+// hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
+func (l *Locks) hurryLocked(h *singleHold) {
+	if h.isLateLocked() {
+		signal(l.hurry)
+	}
+}
+
 func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleHold {
-	h := &singleHold{
+	h := &g.first
+	if h.locks != nil { // it is in use
+		h = &singleHold{}
+	}
+	*h = singleHold{
 		Hold:  Hold{base: acq.ctx},
 		locks: p.lock.locks,
 		grant: g,
 		lease: acq.leaseOr(p.lock.locks.lease),
 		fixed: acq.fixed,
+		waits: acq.waits,
 		since: time.Now(),
 	}
-	h.held = h
+	h.held, h.alone[0], h.usual = h, h, end{&h.Hold, context.Canceled}
 	h.setDeadlineLocked(deadline)
 	if f, ok := p.lock.kind.(*fifo); ok && f.outlivesLocked(acq.owner) != nil {
 		h.ctx, h.cancel = outlive(h.base, f.outlivesLocked(acq.owner))
@@ -233,6 +147,20 @@ func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleH
 		h.ctx, h.cancel = context.WithCancelCause(h.base)
 	}
 	return h
+}
+
+// outlivesLocked returns which holds' end does not end a new hold of an owner. A reader goes on when its owner's writer is
+// unlocked, though its context may be made from the writer's.
+func (f *fifo) outlivesLocked(who *owner) func(*Hold) bool {
+	l := f.locks
+	if f.side != scripts.Read || l.grantOfLocked(f.otherKey, who) == nil {
+		return nil
+	}
+	return func(h *Hold) bool {
+		return slices.ContainsFunc(singlesOf([]*Hold{h}), func(s *singleHold) bool {
+			return s.locks == l && s.grant.lock.stateKey == f.otherKey
+		})
+	}
 }
 
 // setDeadlineLocked sets until when a hold can be relied on, now that the server has answered. Then it is lost.
@@ -290,22 +218,20 @@ func (l *Locks) dropLocked(h *singleHold) bool {
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
 	h.expiry.Stop()
-	g.owner.removeHold(g.lock.position())
+	h.stepBackLocked()
 	return true
 }
 
-// closeGrantLocked forgets a grant of which nothing is left. If this process no longer has the lock, the first in line may try.
-func (l *Locks) closeGrantLocked(g *grant) {
-	if !g.gone && (len(g.holds)+g.joining > 0 || g.closing) {
-		return
-	}
-	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
-		delete(l.grants, at)
-	}
-	if st := l.states[g.lock.stateKey]; st != nil && st.grant == g {
-		st.grant = nil
-		st.wakeHeadLocked()
-		l.tidyLocked(g.lock.stateKey)
+func (h *singleHold) stepBack() {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	h.stepBackLocked()
+}
+
+func (h *singleHold) stepBackLocked() {
+	if !h.back {
+		h.back = true
+		h.grant.owner.removeHold(h.grant.lock.position())
 	}
 }
 

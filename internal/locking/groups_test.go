@@ -86,7 +86,7 @@ func (w *world) cycle(cycles int, mutexes ...*Mutex) *callers {
 				} else {
 					done++
 					c.guard.work(h, time.Millisecond)
-					// What has no answer on a busy machine is repeated in the background.
+					// An unlock without an answer, on a busy machine, is repeated in the background.
 					if err := h.Unlock(ctx); err != nil && !errors.Is(err, ErrNoAnswer) {
 						c.failures.Add(1)
 					}

@@ -390,7 +390,7 @@ func TestHandoffGivesTwoHoldsToWhoWantsTwo(t *testing.T) {
 	})
 }
 
-// Who gets the lock after a long hold has a whole lease.
+// The next owner after a long hold has a whole lease.
 func TestNextOwnerAfterALongHoldHasAWholeLease(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()

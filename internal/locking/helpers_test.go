@@ -11,6 +11,9 @@ package locking
 // deaf_test.go
 //   - subscribes: reports whether a client subscribes by these bytes
 //
+// fair_test.go
+//   - sides: runs a test with a FairMutex and with the writing side of an RWMutex, which make the same promises
+//
 // fault_test.go
 //   - opaque: hides the type of a client, as a wrapper or a mock might
 //   - tap: A tap sits between the library and the client, and can lose, repeat or hold back what goes out
@@ -51,6 +54,9 @@ package locking
 // observer_test.go
 //   - diary: A diary is an Observer that records everything
 //
+// redlock_line_test.go
+//   - commands: counts what a process has sent to all its servers
+//
 // redlock_test.go
 //   - fleet: A fleet is several servers and a name that only this test uses
 //   - fleetOf: runs a test against servers in virtual time
@@ -67,6 +73,12 @@ package locking
 //
 // rwmutex_test.go
 //   - second
+//
+// silent_test.go
+//   - fairOf
+//   - mutexOf
+//   - onShire
+//   - shire: A shire is a cluster of three nodes in virtual time
 //
 // stopped_test.go
 //   - holdUntilLost: takes each lock twice, prints the tokens, and uses all until they are lost

@@ -14,6 +14,7 @@ type Hold struct {
 	base   context.Context // the context that Lock got, with an owner
 	ctx    context.Context // the context of the work, made from base
 	cancel context.CancelCauseFunc
+	usual  end     // that by Unlock, if it is made with the hold
 	parts  []*Hold // the holds that it consists of; nil for that of a single lock
 	held   held
 }
@@ -28,6 +29,9 @@ type held interface {
 
 	// isLost reports whether a hold that has not been unlocked is no longer ours, as far as this process knows.
 	isLost() bool
+
+	// stepBack lets the owner wait for locks that come before those of the hold.
+	stepBack()
 
 	// unlock is Unlock, perhaps of a part of a hold that is lost.
 	unlock(ctx context.Context, lost bool) error
@@ -53,6 +57,8 @@ func (tokenless) remaining() time.Duration { return 0 }
 func (tokenless) count() int { return 0 }
 
 func (tokenless) isLost() bool { return false }
+
+func (tokenless) stepBack() {}
 
 func (tokenless) unlock(context.Context, bool) error { return nil }
 
@@ -133,11 +139,12 @@ func (h *jointHold) begin(base context.Context, is held, need int) context.Conte
 	return h.ctx
 }
 
-// watch ends the hold when too many of its parts are lost. That ends the contexts of the parts that are left, and nothing renews
-// those any more.
+// watch ends the hold when too many of its parts are lost. The contexts of the parts that are left end with it, and nothing renews
+// those any more. So they keep others from waiting no longer than their leases, and their owner may wait for any lock.
 func (h *jointHold) watch() {
 	lost := func() {
 		if h.tooFew(func(part *Hold) bool { return !errors.Is(context.Cause(part.Context()), ErrLost) }) {
+			h.stepBack()
 			h.end(ErrLost) // in vain where all parts ended because the hold has
 		}
 	}
@@ -169,6 +176,12 @@ func (h *jointHold) isLost() bool {
 	return h.tooFew(func(part *Hold) bool { return !part.is().isLost() })
 }
 
+func (h *jointHold) stepBack() {
+	for _, part := range h.parts {
+		part.is().stepBack()
+	}
+}
+
 func (h *jointHold) ownerName() string { return h.parts[0].Owner() }
 
 func (h *jointHold) remaining() time.Duration {
@@ -197,7 +210,13 @@ func (e *end) Error() string { return e.why.Error() }
 func (e *end) Unwrap() error { return e.why }
 
 // end ends the context of a hold.
-func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
+func (h *Hold) end(why error) {
+	if why == h.usual.why { //nolint:errorlint // the very same one: to allocate less
+		h.cancel(&h.usual)
+		return
+	}
+	h.cancel(&end{h, why})
+}
 
 // outlive returns a context that ends when another one does, unless that ends because of a hold that it outlives. Then it
 // follows the context that the hold's own was made from. A deadline holds in any case.

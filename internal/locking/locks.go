@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -19,41 +16,12 @@ import (
 	"inventory/internal/locking/internal/subscription"
 )
 
-// Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
-// its lock states. Make one per server and process, and share it. It is safe for concurrent use.
-type Locks struct {
-	server   *server.Server
-	process  string        // names this process in the states, queues and channels
-	lease    time.Duration // what holds get that the watchdog renews
-	observer Observer
-	address  string       // names the server, for the order of locks that all processes share
-	numbers  atomic.Int64 // number of the last attempt
-
-	subscription *subscription.Subscription
-	subscribed   sync.Once // it begins with the first wait
-
-	cleaning sync.Mutex
-	cleanups []*releaseCall // what the cleaner is to do; guarded by cleaning
-	unclean  chan struct{}  // with room for one: there is something
-
-	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
-	closing chan struct{}  // closed: waiting ends
-	stop    chan struct{}  // closed: the loops end
-	calls   sync.WaitGroup // Lock, TryLock and Unlock, while they run
-	loops   sync.WaitGroup // the watchdog, the cleaner, the heartbeat, the subscription
-
-	mu     sync.Mutex
-	closed bool
-
-	// The registry, which is what this process knows of its locks: what it holds, and who waits for what. Guarded by mu.
-	states map[string]*lockState // by state key
-	grants map[share]*grant
-	asking map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
-}
-
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The caller keeps the
 // client, and closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command needs a
-// goroutine of its own, so that a context can end the wait for it.
+// goroutine of its own, so that a context can end the wait for it. Settings that do not suit locks are told to a WarnedObserver.
+//
+// The client should not ask for maintenance notifications, as it does by default (set MaintNotificationsConfig to ModeDisabled): go-redis
+// 9.23 shares that setting between a client and its single connections, but not the mutex, and the race detector tells it.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	if rdb == nil {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
@@ -76,7 +44,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 			return nil, err
 		}
 	}
-	l.address = l.server.Address()
+	if o, ok := l.observer.(WarnedObserver); ok {
+		if why := l.server.CheckSettings(l.lease / 3); why != nil {
+			o.Warned(why)
+		}
+	}
+	l.address, l.leaseWord = l.server.Address(), l.lease.Milliseconds()
 	polling := func(error) {}
 	if o, ok := l.observer.(PollingObserver); ok {
 		polling = o.Polling
@@ -183,103 +156,117 @@ func Observe(o Observer) Option {
 	}
 }
 
-// enter begins a call that Close waits for; it ends with l.calls.Done.
-func (l *Locks) enter() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return ErrClosed
-	}
-	l.calls.Add(1)
-	return nil
+// A Locker is a lock of any kind, or several as one.
+type Locker interface {
+	// Name returns the name of the lock.
+	Name() string
+
+	// Lock waits for the lock and returns a hold on it, or an error and no hold: ErrBusy if the wait ran out or ctx
+	// ended it (joined with the context's errors), ErrClosed, or another error. After an error the lock is not held,
+	// and the attempt leaves nothing behind. ctx bounds the hold as well.
+	Lock(ctx context.Context, opts ...LockOption) (*Hold, error)
+
+	// TryLock is Lock without waiting: ErrBusy at once.
+	TryLock(ctx context.Context, opts ...LockOption) (*Hold, error)
 }
 
-// hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
-func (l *Locks) hurryLocked(h *singleHold) {
-	if h.isLateLocked() {
-		signal(l.hurry)
-	}
+// A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with the same token,
+// and must unlock each hold. The value has no state: all Mutexes of one name and group are the same lock. Callers of
+// one process get it in the order in which they came. Between processes it only promises that a waiting process gets its
+// turn.
+type Mutex struct{ lock }
+
+// Mutex returns the lock of a name, which may be any bytes but not empty.
+func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
+	return &Mutex{l.lockAt(mutexKind{}, name, addressOf(name, opts), roleMutex, roleMutexQueue)}
 }
 
-// signal sends to a channel with room for one. What is there already says the same.
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
+// A FairMutex is a Mutex that is strictly first come, first served: waiters of all processes get the lock in the order
+// in which they came to the server. Every waiter sends a heartbeat at least once a second. A waiter that dies is
+// passed over after 3 s, and no other ever is: a free lock waits for the head of its queue. A FairMutex and a Mutex of the
+// same name are different locks.
+type FairMutex struct{ *fifo }
+
+// FairMutex returns the first-come lock of a name, which may be any bytes but not empty.
+func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
+	return &FairMutex{l.fifoAt(KindFair, roleFair, name, opts)}
 }
 
-// A share is what one owner has to do with one lock.
-type share struct {
-	state string
-	owner *owner
-}
+// An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
+// served as in a FairMutex: a reader waits behind a writer that came earlier, and readers at the
+// head together enter together.
+//
+// Both sides are reentrant and count separately. A writer may take the reading side as well. When it then unlocks
+// the writing side first, it has become a reader, and others who wait to read enter. Take the reading side under any
+// context that carries the writer's owner: the writer's hold.Context(), one made from it, or that of a MultiLock with
+// the writer among its parts. It goes on when the writer is unlocked. A reader cannot become a writer, and gets
+// ErrUpgrade: two that tried would wait for each other.
+//
+// Each reader has its own lease. One that crashes, unlocks or is renewed does not touch those of the others. All who
+// read at the same time have the same token, which is above that of the last writer and below that of the next. A guard
+// may check it, but must not be raised by it.
+type RWMutex struct{ writer, reader *fifo }
 
-// A lockState is what this process knows of one lock: of a mutex while it holds it or waits for it, of both sides of a first-come
-// lock while it waits.
-type lockState struct {
-	waiters []*waiter // first come, first served
-
-	// Of a mutex only:
-	grant  *grant // this process holds the lock
-	queued bool   // the process may be in the server's queue, or may have its reservation
-	placed bool   // the server has said that it is in the queue
-	called bool   // a wake-up has come since
-}
-
-// stateOfLocked returns the lock state of a lock.
-func (l *Locks) stateOfLocked(key string) *lockState {
-	st := l.states[key]
-	if st == nil {
-		st = &lockState{}
-		l.states[key] = st
-	}
-	return st
-}
-
-// tidyLocked forgets a lock state with nothing in it.
-func (l *Locks) tidyLocked(key string) {
-	if st := l.states[key]; st != nil && len(st.waiters) == 0 && st.grant == nil {
-		delete(l.states, key)
+// RWMutex returns the read-write lock of a name, which may be any bytes but none.
+func (l *Locks) RWMutex(name string, opts ...MutexOption) *RWMutex {
+	return &RWMutex{
+		writer: l.fifoAt(KindWrite, roleReadWrite, name, opts),
+		reader: l.fifoAt(KindRead, roleReadWrite, name, opts),
 	}
 }
 
-// removeLocked takes a waiter out of the line for a lock, and calls the next head. In a first-come lock the server does.
-func (l *Locks) removeLocked(key string, w *waiter) {
-	st := l.states[key]
-	i := slices.Index(st.waiters, w)
-	st.waiters = slices.Delete(st.waiters, i, i+1)
-	if i == 0 && w.fifo == nil {
-		st.wakeHeadLocked()
-	}
-	l.tidyLocked(key)
-}
+// Inspect asks the server who holds either side of the lock and how many wait.
+func (m *RWMutex) Inspect(ctx context.Context) (State, error) { return m.writer.Inspect(ctx) }
 
-// wakeHeadLocked lets the first in line look again.
-func (st *lockState) wakeHeadLocked() {
-	if len(st.waiters) > 0 {
-		signal(st.waiters[0].woken)
-	}
-}
+// Name returns the name that the lock was made with.
+func (m *RWMutex) Name() string { return m.writer.name }
 
-// wakeLocked lets those waiters look again that are meant. They need not wait for the server's answer.
-func (st *lockState) wakeLocked(meant func(w *waiter) bool) {
-	for _, w := range st.waiters {
-		if meant(w) {
-			signal(w.woken)
+// Reader returns the side that many can hold.
+func (m *RWMutex) Reader() *RWSide { return &RWSide{m.reader} }
+
+// Writer returns the side that one can hold.
+func (m *RWMutex) Writer() *RWSide { return &RWSide{m.writer} }
+
+// An RWSide is the reading or the writing side of an RWMutex.
+type RWSide struct{ *fifo }
+
+// Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
+// Lock returns ErrBusy, or what it waited for instead: ErrNoAnswer, or the refusal of a slot that moves. Wait(0) tries
+// once. TryLock never waits for the lock; there it bounds the server's answer.
+func Wait(d time.Duration) LockOption {
+	return func(acq *acquisition) error {
+		if d < 0 {
+			return fmt.Errorf("%w: a wait of %s", ErrInvalid, d)
 		}
+		acq.until = acq.start.Add(d)
+		return nil
 	}
 }
 
-// wakeOwnerLocked lets all callers of an owner except one look again.
-func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
-	st.wakeLocked(func(w *waiter) bool { return w.owner == who && w != but })
+// Lease gives the hold a fixed lease, from 10 ms to 7 days: nothing renews it, and when it has run out the hold is
+// lost and the next owner may enter.
+func Lease(d time.Duration) LockOption {
+	return func(acq *acquisition) error {
+		acq.lease, acq.fixed = d.Truncate(time.Millisecond), true // as the server counts
+		return checkLease(d)
+	}
 }
 
-// grantOfLocked returns what an owner has of the lock with a state key, or is about to have; or nil.
-func (l *Locks) grantOfLocked(state string, who *owner) *grant {
-	if g := l.grants[share{state, who}]; g != nil && len(g.holds)+g.joining > 0 {
-		return g
+const (
+	// defaultWatchdogLease is Redisson's: long enough to live through a pause of the server, short enough
+	// that a crash does not stop the others for long.
+	defaultWatchdogLease = 30 * time.Second
+
+	// minLease is longer than a round trip to the server and the safety margin of a lease.
+	minLease = 10 * time.Millisecond
+
+	// maxLease stays below the life of the bucket's clock, and far away from overflows.
+	maxLease = 7 * 24 * time.Hour
+)
+
+func checkLease(d time.Duration) error {
+	if d < minLease || d > maxLease {
+		return fmt.Errorf("%w: a lease of %s is not between %s and %s", ErrInvalid, d, minLease, maxLease)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (f *fleet) everyServer(do func(*memory)) {
 	}
 }
 
-// What is left of a MultiLock that is lost is given back all the same: Unlock does not wait, and the server learns of it when
+// The parts that are left of a lost MultiLock are given back all the same: Unlock does not wait, and the server learns of it when
 // it can.
 func TestUnlockOfALostMultiLockLeavesNothing(t *testing.T) {
 	virtual(t, func(w *world) {

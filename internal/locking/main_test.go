@@ -124,14 +124,15 @@ func private(t *testing.T) (*world, *servertest.Redis) {
 // machine holds up, as the test does.
 func (w *world) client(settings ...func(*redis.Options)) *redis.Client {
 	w.t.Helper()
-	o := &redis.Options{Addr: w.addr, DisableIdentity: true}
+	o := &redis.Options{
+		Addr: w.addr, DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
 	if w.memory == nil {
 		o.DialTimeout, o.PoolTimeout = busytest.Patience, busytest.Patience
 		o.ReadTimeout, o.WriteTimeout = busytest.Patience, busytest.Patience
 	} else {
 		o.Addr = fmt.Sprintf("%p", w.memory) // it distinguishes the server from others
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) { return w.memory.dial() }
-		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		o.PoolSize = 100 // timers of the pool survive the bubble: no caller may wait for a connection
 	}
 	for _, set := range settings {

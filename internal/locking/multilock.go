@@ -7,7 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // MultiLock is several locks as one, all or nothing. All processes take them in the same order, so that two MultiLocks
@@ -19,9 +23,9 @@ import (
 // Locks that share a group are taken and released in one round trip if all are free. A lock may be named twice: the second
 // time it is re-entered. The parts of a MultiLock among the parts stand in its place. Any other Locker is taken as a unit.
 //
-// Wait bounds the wait for all of them. Lease is that of every part, and counts from when the last one was taken: until then they
-// are renewed, with the watchdog's lease and that one together, so a process that dies leaves them for so long. The hold's Token is 0:
-// each part has its own. When one part is lost, so is the hold, and nothing renews the others.
+// Wait bounds the wait for all of them. Lease is that of every part, and begins for all when the last one was taken: until then they
+// have the watchdog's lease, and are renewed. The hold's Token is 0: each part has its own. When one part is lost, so is the hold,
+// and nothing renews the others.
 func MultiLock(parts ...Locker) *Multi {
 	m := &Multi{}
 	for _, p := range parts {
@@ -107,21 +111,18 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
-	fixed := acq.fixed
-	acq.fixed = false // until it has all parts
+	acq.fixed, acq.waits = false, acq.fixed
 	h := &multiHold{}
 	acq.ctx = h.begin(acq.ctx, h, len(steps))
 	ordered := slices.SortedStableFunc(slices.Values(steps), func(a, b *step) int { return strings.Compare(a.order, b.order) })
 	taken, err := acq.takeAll(ordered)
+	if err == nil && acq.waits {
+		err = acq.begin(taken)
+	}
 	if err != nil {
 		_ = unlockAll(acq.ctx, taken, true)
 		h.end(context.Canceled)
 		return nil, err
-	}
-	if fixed {
-		for _, part := range singlesOf(taken) {
-			part.fix(acq.lease)
-		}
 	}
 	for _, s := range steps {
 		h.parts = append(h.parts, s.hold)
@@ -214,26 +215,109 @@ func (acq *acquisition) hasten(taken []*Hold) {
 		if late && acq.within(left) < left {
 			signal(l.hurry)
 		} else if late && l.enter() == nil {
-			l.renewDue(left)
+			l.renewAt(h.grant, left)
 			l.calls.Done()
 		}
 	}
 }
 
-// fix makes a hold that was renewed until now one with a fixed lease, which begins now. The server has it for longer: it is given
-// back when it is lost, at the latest.
-func (h *singleHold) fix(lease time.Duration) {
-	l := h.locks
+// begin begins the fixed lease of all parts, now that the last one is taken. Until then the server had them for the watchdog's lease,
+// so it has to be told. A part of which it does not say so is lost.
+func (acq *acquisition) begin(taken []*Hold) error {
+	parts := singlesOf(taken)
+	var servers []*Locks
+	for _, h := range parts {
+		if !slices.Contains(servers, h.locks) {
+			servers = append(servers, h.locks)
+		}
+	}
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, l := range servers {
+		own := slices.DeleteFunc(slices.Clone(parts), func(h *singleHold) bool { return h.locks != l })
+		all.Go(func() { errs[i] = l.begin(acq, own) })
+	}
+	all.Wait()
+	if endOf(acq.ctx) != nil {
+		return ended(acq.ctx, nil)
+	}
+	if slices.ContainsFunc(taken, func(h *Hold) bool { return h.is().isLost() }) {
+		return errors.Join(append([]error{ErrLost}, errs...)...)
+	}
+	return nil // a RedLock may do without some of its parts
+}
+
+// atOnce is how many parts a MultiLock asks for at the same time.
+const atOnce = 8
+
+// begin begins the fixed lease of parts on one server, or on the nodes of a cluster.
+func (l *Locks) begin(acq *acquisition, parts []*singleHold) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.calls.Done()
+	errs, room := make([]error, len(parts)), make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, h := range parts {
+		all.Go(func() {
+			room <- struct{}{}
+			errs[i] = l.beginOne(&acquisition{ctx: acq.ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
+			<-room
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// beginOne begins the fixed lease of a part. It asks again after an error that may pass, like any caller that waits.
+func (l *Locks) beginOne(acq *acquisition, h *singleHold, parts []*singleHold) error {
+	for {
+		start := time.Now()
+		ctx, cancel := acq.bounded(start)
+		said, err := l.server.Run(ctx, start.Add(policy.Release), l.closing, l.beginning(acq, h, parts), &scripts.Attempt{})
+		cancel()
+		pause := l.passes(acq, err, true)
+		switch {
+		case err == nil && said == int64(scripts.NotOurs):
+			l.loseGrant(h.grant)
+			return ErrLost
+		case err == nil:
+			l.fix(h, acq.lease, start)
+			return nil
+		case pause > 0 && !acq.waitIsOver(time.Now()):
+			_, err = l.pause(acq, nil, pause, err)
+			if err == nil {
+				continue
+			}
+		}
+		l.lose([]*singleHold{h})
+		return failed("begin the lease of", h.grant.lock.name, err)
+	}
+}
+
+// beginning returns the script call. The lease of a grant that has other holds, or may get one, must not become shorter.
+func (l *Locks) beginning(acq *acquisition, h *singleHold, parts []*singleHold) scripts.Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g, purpose := h.grant, scripts.ForBegin
+	other := func(o *singleHold) bool { return !slices.Contains(parts, o) }
+	if g.joining > 0 || slices.ContainsFunc(g.holds, other) {
+		purpose = scripts.ForJoining
+	}
+	g.told, g.longest = true, max(g.longest, acq.lease)
+	g.dropReserveLocked() // the next owner would get what is left of the fixed lease
+	return g.lock.kind.renewal(g, acq.lease, purpose)
+}
+
+// fix makes a hold that was renewed until now one with a fixed lease, which has begun.
+func (l *Locks) fix(h *singleHold, lease time.Duration, begun time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if h.lost || h.unlocked {
 		return
 	}
-	now := time.Now()
-	h.fixed, h.lease = true, lease
-	if deadline := now.Add(trust(lease)); deadline.Before(h.deadline) {
-		h.setDeadlineLocked(deadline)
-	}
+	h.fixed, h.waits, h.lease = true, false, lease
+	h.setDeadlineLocked(begun.Add(trust(lease)))
 }
 
 // A multiHold is the hold of a MultiLock.

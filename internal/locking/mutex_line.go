@@ -2,6 +2,7 @@ package locking
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -13,16 +14,108 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
+	handed  *grant        // what it was handed; then it is no longer in the line
+	woken   chan struct{} // with room for one: look again
+
+	// Of a first-come lock only:
+	ticket string // its number at the server
+	fifo   *fifo
+	placed bool // it may be in the queue
+}
+
+// looks forgets the wake-ups so far: the caller looks now, and what comes from now on is new.
+func (w *waiter) looks() {
+	select {
+	case <-w.woken:
+	default:
+	}
+}
+
+// A lockState is what this process knows of one lock: of a mutex while it holds it or waits for it, of both sides of a first-come
+// lock while it waits.
+type lockState struct {
+	waiters []*waiter // first come, first served
+	room    [1]*waiter
+
+	// Of a mutex only:
+	grant  *grant // this process holds the lock
+	queued bool   // the process may be in the server's queue, or may have its reservation
+	placed bool   // the server has said that it is in the queue
+	called bool   // a wake-up has come since
+}
+
+// stateOfLocked returns the lock state of a lock.
+func (l *Locks) stateOfLocked(key string) *lockState {
+	st := l.states[key]
+	if st == nil {
+		st = &lockState{}
+		st.waiters = st.room[:0]
+		l.states[key] = st
+	}
+	return st
+}
+
+// tidyLocked forgets a lock state with nothing in it.
+func (l *Locks) tidyLocked(key string) {
+	if st := l.states[key]; st != nil && len(st.waiters) == 0 && st.grant == nil {
+		delete(l.states, key)
+	}
+}
+
+// removeLocked takes a waiter out of the line for a lock, and calls the next head. In a first-come lock the server does.
+func (l *Locks) removeLocked(key string, w *waiter) {
+	st := l.states[key]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 && w.fifo == nil {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(key)
+}
+
+// wakeHeadLocked lets the first in line look again.
+func (st *lockState) wakeHeadLocked() {
+	if len(st.waiters) > 0 {
+		signal(st.waiters[0].woken)
+	}
+}
+
+// wakeLocked lets those waiters look again that are meant. They need not wait for the server's answer.
+func (st *lockState) wakeLocked(meant func(w *waiter) bool) {
+	for _, w := range st.waiters {
+		if meant(w) {
+			signal(w.woken)
+		}
+	}
+}
+
+// wakeOwnerLocked lets all callers of an owner except one look again.
+func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
+	st.wakeLocked(func(w *waiter) bool { return w.owner == who && w != but })
+}
+
 // A mutexAsker asks for mutexes of one slot, which are in order and each named once: for as many at once as it can get, and
 // for one after the other if it must wait. Callers wait in the line of this process; only its head asks.
 type mutexAsker struct {
 	locks *Locks
 	acq   *acquisition
 	run   []*target
+	first question // the room of the first one
 }
 
 func (mutexKind) newAsker(acq *acquisition, run []*target) asker {
-	return &mutexAsker{locks: run[0].lock.locks, acq: acq, run: run}
+	m := &acq.mutexAsker
+	if m.run != nil { // that of another part of a MultiLock
+		m = &mutexAsker{}
+	}
+	m.locks, m.acq, m.run = run[0].lock.locks, acq, run
+	return m
 }
 
 func (m *mutexAsker) next(missing []*target) (action, error) {
@@ -49,25 +142,42 @@ func (m *mutexAsker) ask(missing []*target) *question {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	run := m.togetherLocked(missing)
-	q := &question{start: time.Now(), run: run}
-	q.attempt.Number = l.numbers.Add(1)
-	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+3*len(run))
-	q.call = q.call.With(run[0].lock.clock(), run[0].lock.tombstone(q.attempt.Number))
-	for _, p := range run {
-		q.call = q.call.With(p.lock.stateKey, p.lock.queueKey)
+	q := &m.first
+	if q.run != nil { // a copy of it may be under way
+		q = &question{}
 	}
-	q.call = q.call.With(&q.attempt, acq.leaseOr(l.lease).Milliseconds())
+	q.start, q.run = time.Now(), run
+	q.attempt.Number = l.numbers.Add(1)
+	q.call = scripts.Acquire.CallIn(q.room[:0], 2+2*len(run))
+	q.call = q.call.With(run[0].lock.clockWord, run[0].lock.tombstone(q.attempt.Number))
+	for _, p := range run {
+		q.call = q.call.With(p.lock.stateWord, p.lock.queueWord)
+	}
+	q.call = q.call.With(&q.attempt, l.leaseWordOf(acq))
 
 	own := holderID(l.process, acq.owner.id, q.attempt.Number)
+	ownWord := any(own)
 	for _, p := range run {
 		reserved := 0
-		p.id = own
+		p.id, p.idWord = own, ownWord
 		if p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 {
 			p.id, reserved = sharedID(l.process, q.attempt.Number), scripts.Reserve-1
+			p.idWord = p.id
 		}
-		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), reserved)
+		q.call = q.call.With(p.idWord, scripts.QueueWord(l.queueActionLocked(p, acq.try)))
+		if reserved > 0 || len(run) > 1 {
+			q.call = q.call.With(reserved)
+		}
 	}
 	return q
+}
+
+// leaseWordOf returns the lease of an acquisition in ms, as a word of a call.
+func (l *Locks) leaseWordOf(acq *acquisition) any {
+	if acq.fixed {
+		return acq.lease.Milliseconds()
+	}
+	return l.leaseWord
 }
 
 // queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
@@ -146,7 +256,7 @@ func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.D
 		return policy.AfterBusy(answer.Busy, false)
 	}
 	l.subscription.Polled()
-	return min(answer.Busy, policy.Deaf)
+	return min(policy.AfterBusy(answer.Busy, false), policy.Deaf)
 }
 
 func (m *mutexAsker) unanswered(q *question) { m.cancelCopies(q, 0) }
@@ -200,7 +310,10 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	}
 	now, st := time.Now(), l.stateOfLocked(p.lock.stateKey)
 	if p.waiter == nil {
-		p.waiter = &waiter{owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
+		if p.waiter = &p.firstWaiter; p.waiter.woken != nil { // it may still be in use
+			p.waiter = &waiter{}
+		}
+		p.waiter.owner, p.waiter.lease, p.waiter.woken = acq.owner, acq.leaseOr(l.lease), make(chan struct{}, 1)
 		st.waiters = append(st.waiters, p.waiter)
 		if st.grant != nil {
 			p.nextAsk = now.Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
@@ -239,7 +352,7 @@ func (l *Locks) handOff(h *singleHold) bool {
 		old := h.grant
 		l.dropLocked(h)
 		g := &grant{
-			lock: old.lock, owner: next.owner, token: old.next, joining: 1, id: old.id, duration: old.duration, longest: old.longest,
+			lock: old.lock, owner: next.owner, token: old.next, joining: 1, id: old.id, idWord: old.idWord, duration: old.duration, longest: old.longest,
 			resent: old.resent, next: old.next + 1, last: old.last, begun: old.begun, came: old.came,
 		}
 		st := l.states[g.lock.stateKey]
@@ -308,4 +421,33 @@ func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
 	st.queued, st.placed = false, false
 	w.asking, w.leaving = true, true
 	return l.releaseLater(&releaseCall{rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}}, leaver: w})
+}
+
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
+// of a lock. If no caller waits any more, the reservation ends by itself: whoever left the line last has told the server, as a rule.
+func (l *Locks) woken(payload string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ticket, key, found := strings.Cut(payload, " ")
+	if st := l.states[key]; found && !strings.HasPrefix(payload, keyPrefix) {
+		if st != nil { // one that has gone leaves the queue as well, and so wakes the next
+			st.wakeLocked(func(w *waiter) bool { return w.ticket == ticket })
+		}
+		return
+	}
+	if st := l.states[payload]; st != nil && len(st.waiters) > 0 {
+		st.called = true
+		st.wakeHeadLocked()
+	}
+}
+
+// wakeAll makes all who wait look again: wake-ups may have been missed, and processes that did not listen for a moment taken for
+// dead.
+func (l *Locks) wakeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, st := range l.states {
+		st.placed = false
+		st.wakeLocked(func(*waiter) bool { return true })
+	}
 }

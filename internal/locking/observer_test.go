@@ -21,6 +21,7 @@ type diary struct {
 	mu     sync.Mutex
 	lines  []string
 	polled []string
+	warned []string
 }
 
 func (d *diary) note(format string, args ...any) {
@@ -37,6 +38,15 @@ func (d *diary) Released(k Kind, _ time.Duration)         { d.note("released %s"
 func (d *diary) Lost(k Kind, _ time.Duration)             { d.note("lost %s", k) }
 func (d *diary) Renewed(locks int, _ time.Duration, answered bool) {
 	d.note("renewed %d %t", locks, answered)
+}
+
+func (d *diary) Warned(why error) {
+	if !errors.Is(why, ErrSettings) {
+		d.note("warned of something else")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.warned = append(d.warned, why.Error())
 }
 
 func (d *diary) Polling(why error) {

@@ -17,8 +17,23 @@ type owner struct {
 
 	mu   sync.Mutex
 	held []position // where the lock of each hold stands, in no order
+	room [1]position
 
 	reds reds
+}
+
+// An ownerContext is a context with an owner.
+type ownerContext struct {
+	context.Context
+	owner owner
+}
+
+// Value returns the owner, or another value of the context.
+func (c *ownerContext) Value(key any) any {
+	if key == (ownerKey{}) {
+		return &c.owner
+	}
+	return c.Context.Value(key)
 }
 
 // A position is where a lock stands in the order of all locks. Locks of one name on servers that show no address have one
@@ -58,8 +73,9 @@ func withOwner(ctx context.Context) (context.Context, *owner) {
 }
 
 func newOwner(ctx context.Context) (context.Context, *owner) {
-	who := &owner{id: newID()}
-	return context.WithValue(ctx, ownerKey{}, who), who
+	c := &ownerContext{Context: ctx}
+	c.owner.id, c.owner.held = newID(), c.owner.room[:0]
+	return c, &c.owner
 }
 
 // newID returns a unique name: 80 random bits as letters and digits.

@@ -28,7 +28,7 @@ type fleet struct {
 func fleetOf(t *testing.T, n int, test func(t *testing.T, f *fleet)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		f := &fleet{world: &world{t: t, name: t.Name(), virtual: true}}
 		for i := range n { // at different distances: no two give the same token
 			f.servers = append(f.servers, newMemory(t, time.Duration(1+i)*near))
@@ -922,7 +922,7 @@ func TestMultiLockTakesARedLockAsAUnit(t *testing.T) {
 	})
 }
 
-// Whichever part a MultiLock waits for, the fixed leases of the parts that it has restart meanwhile.
+// While a MultiLock waits for any part, the fixed leases of the parts that it has restart.
 func TestMultiLockRenewsRedLocksWhileItWaits(t *testing.T) {
 	const lease = 3 * time.Second
 	for part, what := range []string{"a mutex", "another mutex", "the RedLock"} {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/policy"
 )
 
@@ -21,7 +21,7 @@ type answer struct {
 // askNodes asks nodes in virtual time. It returns their answers, how long that took, and the answers that came too late.
 func askNodes(t *testing.T, need int, limit time.Duration, nodes ...answer) (replies []reply, took time.Duration, late []int) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) {
+	busytest.Virtual(t, func(*testing.T) {
 		start, granted := time.Now(), make(chan *singleHold, len(nodes))
 		locks, holds := make([]*Locks, len(nodes)), make([]*singleHold, len(nodes))
 		for i := range nodes {

@@ -123,8 +123,8 @@ func TestRedLockIsLostInTimeWhenAMajorityRefuses(t *testing.T) {
 	})
 }
 
-// A MultiLock over two servers of which the second refuses is not taken, and the first is free at once. What is held lives
-// through a moment of refusals, and what was given back meanwhile is free as soon as the server is back: in virtual time.
+// A MultiLock over two servers of which the second refuses is not taken, and the first is free at once. A held lock lives
+// through a moment of refusals, and one that was given back meanwhile is free as soon as the server is back: in virtual time.
 func TestMultiLockIsNotTakenWhenAServerRefuses(t *testing.T) {
 	eachRefusal(t, 2, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 9 * time.Second

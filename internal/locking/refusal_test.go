@@ -108,7 +108,7 @@ func TestRefusalsForAMomentCostNoLock(t *testing.T) {
 	})
 }
 
-// What is released while the server refuses is free as soon as the server is back, in virtual time, and not when its lease ends.
+// A lock that is released while the server refuses is free as soon as the server is back, in virtual time, and not when its lease ends.
 func TestReleaseDuringARefusalIsDoneAfterIt(t *testing.T) {
 	refusing(t, func(w *world, open func(opts ...Option) fullLock, refusal string) {
 		ctx := w.ctx()

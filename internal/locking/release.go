@@ -12,7 +12,7 @@ import (
 )
 
 func (h *singleHold) unlock(ctx context.Context, lost bool) error {
-	return h.locks.unlock(ctx, []*singleHold{h}, lost)
+	return h.locks.unlock(ctx, h.alone[:], lost)
 }
 
 // unlock is release for a caller that Close does not wait for yet.
@@ -88,11 +88,9 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 	return nil
 }
 
-// deliver sends a release to the server, and returns the answer for each lock. What fails is repeated.
+// deliver sends a release to the server, and returns the answer for each lock. A release that fails is repeated.
 func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([]int64, error) {
-	call := s.call()
-	call.Patient = true
-	answer, err := l.server.Run(ctx, until, nil, call, &s.attempt)
+	answer, err := l.ask(ctx, until, s)
 	if err == nil {
 		var results []int64
 		if results, err = scripts.ReadIntegers(answer, len(s.rows)); err == nil {
@@ -101,6 +99,28 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([
 	}
 	l.releaseLater(s)
 	return nil, err
+}
+
+// ask sends a release over a connection of the client. If that got no answer for a while, the connection may be dead, and the others
+// of the client too: the release goes once more, over a new one.
+func (l *Locks) ask(ctx context.Context, until time.Time, s *releaseCall) (answer any, err error) {
+	call := s.call()
+	answer, err = l.server.Run(ctx, time.Now().Add(policy.FirstRelease), nil, call, &s.attempt)
+	switch silent := errors.Is(err, ErrNoAnswer); {
+	case silent && s.attempt.Sent():
+		line := l.server.Line(l.server.NodeOf(s.key()))
+		defer line.Close()
+		answers, answered := line.RunAll(until, []scripts.Call{call})
+		if !answered {
+			return nil, ErrNoAnswer
+		}
+		return answers[0].Result()
+	case silent || l.server.IsMoving(err): // no connection was free, or the slot has no node yet
+		call.Patient = true
+		return l.server.Run(ctx, until, nil, call, &s.attempt)
+	default:
+		return answer, err
+	}
 }
 
 // unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:
@@ -127,12 +147,13 @@ func (l *Locks) unlockOnce(holds []*singleHold) (mine []*singleHold, lost bool) 
 	return mine, lost
 }
 
-// beginRelease takes holds out of the registry. It returns the call that gives back the grants of which nothing is left. What is
-// lost has gone from there, and been given back.
+// beginRelease takes holds out of the registry. It returns the call that gives back the grants of which nothing is left. A lost
+// hold has gone from there, and its grant has been given back.
 func (l *Locks) beginRelease(holds []*singleHold) *releaseCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &releaseCall{}
+	s.rows = s.room[:0]
 	var resent []int64
 	life := time.Duration(0)
 	for _, h := range holds {

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -17,41 +15,19 @@ import (
 
 // Leases are renewed by the watchdog, every third of the lease, for all holds without a fixed lease.
 
-// rest is a pause without an end.
-const rest = time.Duration(math.MaxInt64)
-
-// repeat does something until stop, and anew when a pause is over or hurry says so. The first pause is given. The next ones are
-// what it returns, and count from its beginning.
-func (l *Locks) repeat(pause time.Duration, hurry <-chan struct{}, do func() (pause time.Duration)) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-hurry:
-		case <-l.stop:
-			return
-		}
-		start := time.Now()
-		pause = do()
-		timer.Reset(max(pause-time.Since(start), time.Millisecond))
-	}
-}
-
 // watch renews what this process holds, every third of the lease, until stop. After a failure it tries again much
 // sooner, so that a short outage costs no lock. Each hold ends when its own deadline comes.
 func (l *Locks) watch() {
 	period := policy.AfterRenewal(l.lease, true)
-	l.repeat(period, l.hurry, func() time.Duration { return policy.AfterRenewal(l.lease, l.renewDue(period)) })
+	(&server.Chore[*grant]{
+		Server: l.server, Stop: l.stop, Period: period, Due: l.due, Key: (*grant).key,
+		Round: func(line *server.Line, due []*grant) time.Duration {
+			return policy.AfterRenewal(l.lease, l.renew(line, due, period))
+		},
+	}).Run(l.hurry)
 }
 
-// renewDue renews all holds that the watchdog renews, and reports whether the server answered for all of them.
-func (l *Locks) renewDue(bound time.Duration) bool {
-	return l.renew(l.due(), bound)
-}
-
-// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives. The oldest
-// comes first.
+// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,38 +37,48 @@ func (l *Locks) due() []*grant {
 			due = append(due, g)
 		}
 	}
-	slices.SortFunc(due, func(a, b *grant) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id, b.id))
-	})
 	return due
 }
 
-// renew renews those holds of grants that want it, in one round trip for each batch, which takes no longer than bound. It
-// reports whether the server answered for all grants.
-func (l *Locks) renew(grants []*grant, bound time.Duration) bool {
-	var failed atomic.Bool
-	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
+// renew renews those holds of a node's grants that want it, the oldest first, in one round trip for each batch, which takes no longer
+// than bound. If one gets no answer at all, the others are left out: the node costs one time-out, not many. It reports whether the
+// server answered for all grants.
+func (l *Locks) renew(line *server.Line, grants []*grant, bound time.Duration) bool {
+	slices.SortFunc(grants, func(a, b *grant) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id, b.id))
+	})
+	all := true
+	for batch := range slices.Chunk(grants, server.Batch) {
 		start := time.Now()
-		answers, answered := l.server.RunAll(context.Background(), start.Add(bound), l.renewals(batch))
-		all := true
+		answers, answered := line.RunAll(start.Add(bound), l.renewals(batch))
+		good := true
 		for i, answer := range answers {
 			said, err := answer.Int64()
 			switch {
 			case err != nil:
-				all = false
+				good = false
 			case said == scripts.NotOurs:
 				l.loseGrant(batch[i])
+			case said == scripts.Begun: // its hold knows until when it lives
 			default:
 				l.renewed(batch[i], start)
 			}
 		}
-		l.observer.Renewed(len(batch), time.Since(start), all)
-		if !all {
-			failed.Store(true)
+		l.observer.Renewed(len(batch), time.Since(start), good)
+		all = all && good
+		if !answered {
+			break
 		}
-		return answered
-	})
-	return !failed.Load()
+	}
+	return all
+}
+
+// renewAt renews what the node of a grant has, in the caller's time.
+func (l *Locks) renewAt(g *grant, bound time.Duration) {
+	node := l.server.NodeOf(g.key())
+	line := l.server.Line(node)
+	defer line.Close()
+	l.renew(line, server.ByNode(l.server, l.due(), (*grant).key)[node], bound)
 }
 
 // renewals returns the script calls. A grant may have ended meanwhile: its call changes nothing, because no other grant has
@@ -102,13 +88,17 @@ func (l *Locks) renewals(grants []*grant) []scripts.Call {
 	defer l.mu.Unlock()
 	calls := make([]scripts.Call, len(grants))
 	for i, g := range grants {
-		lease := time.Duration(0)
+		lease, purpose := time.Duration(0), scripts.ForWaiting
 		for _, h := range g.holds {
-			if h.wantsRenewalLocked() {
-				lease = max(lease, h.lease)
+			if !h.wantsRenewalLocked() {
+				continue
+			}
+			lease = max(lease, h.lease)
+			if !h.waits {
+				purpose = scripts.ForHold
 			}
 		}
-		calls[i] = g.lock.kind.renewal(g, lease)
+		calls[i] = g.lock.kind.renewal(g, lease, purpose)
 	}
 	return calls
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/busytest"
+	"inventory/internal/locking/internal/server"
 )
 
 // A before runs a function before the first pipeline of a client.
@@ -34,6 +35,17 @@ func (h *Hold) until() time.Time {
 	h.one().locks.mu.Lock()
 	defer h.one().locks.mu.Unlock()
 	return h.one().deadline
+}
+
+// renewDue renews all that is due, node by node, and reports whether all nodes answered.
+func (l *Locks) renewDue(bound time.Duration) bool {
+	all := true
+	for node, due := range server.ByNode(l.server, l.due(), (*grant).key) {
+		line := l.server.Line(node)
+		all = l.renew(line, due, bound) && all
+		line.Close()
+	}
+	return all
 }
 
 // renewed renews everything, and fails the test if anything is not.

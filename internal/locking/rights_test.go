@@ -171,7 +171,7 @@ func TestNoRightIsMissingInMemory(t *testing.T) {
 	})
 }
 
-// Who may not publish locks and unlocks without an error. Waiters are not woken, and poll.
+// A user without the right to publish locks and unlocks without an error. Waiters are not woken, and poll.
 func TestUnlockWorksWithoutTheRightToPublish(t *testing.T) {
 	t.Parallel()
 	user := append(handbookUser(t), "-publish")
@@ -225,5 +225,35 @@ func TestLocksWorkWhereEvalIsRenamed(t *testing.T) {
 	locks, w, _ := barred(t, []string{"default", "on", "nopass"}, "--rename-command", "EVAL", "")
 	if err := locks().CheckServer(w.ctx()); !errors.Is(err, ErrRights) {
 		t.Errorf("without EVAL: %v, want ErrRights", err)
+	}
+}
+
+// A server that lacks an option of a command which the scripts use is reported like one that refuses the command.
+func TestCheckServerNamesAnOptionThatIsMissing(t *testing.T) {
+	virtual(t, func(w *world) {
+		w.memory.rewrite = strings.NewReplacer("'ZADD', sorted, 'NX'", "'ZADD', sorted, 'NY'")
+		if err := w.locks().CheckServer(w.ctx()); !errors.Is(err, ErrRights) || !strings.Contains(err.Error(), "[ZADD NX]") {
+			t.Errorf("CheckServer says %v, want ErrRights with the option", err)
+		}
+		w.memory.rewrite = strings.NewReplacer("redis.pcall(name, ...)", "{err='OOM no memory'}  ")
+		if err := w.locks().CheckServer(w.ctx()); errors.Is(err, ErrRights) {
+			t.Errorf("CheckServer of a server without memory says %v", err)
+		}
+	})
+}
+
+// A service whose slots move by themselves ends scripts in the middle. Nobody who waits gets an error.
+func TestWaitersOutlastBrokenScripts(t *testing.T) {
+	t.Parallel()
+	for kind, lock := range exclusiveKinds() {
+		t.Run(kind, func(t *testing.T) {
+			virtual(t, func(w *world) {
+				w.outlast(kind, lock, func() {
+					w.memory.SetError("ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1.")
+					time.Sleep(4 * time.Second)
+					w.memory.SetError("")
+				})
+			})
+		})
 	}
 }

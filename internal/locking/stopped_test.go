@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // holderVariable makes the test binary a process that holds locks: its value is a name and servers.
@@ -64,7 +65,7 @@ func holdUntilLost() int {
 		words := strings.Fields(os.Getenv(holderVariable))
 		var locks []*Locks
 		for _, addr := range words[1:] {
-			rdb := redis.NewClient(&redis.Options{Addr: addr})
+			rdb := redis.NewClient(&redis.Options{Addr: addr, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 			defer func() { _ = rdb.Close() }()
 			l, err := New(rdb, WatchdogLease(holderLease))
 			if err != nil {

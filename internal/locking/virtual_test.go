@@ -7,11 +7,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/locksim/wire"
 )
 
@@ -26,7 +26,7 @@ func virtual(t *testing.T, test func(w *world)) {
 // bubble is virtual for a test that is not parallel, or is parallel already.
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		test(&world{t: t, memory: newMemory(t, near), name: t.Name(), virtual: true})
 	})
 }
@@ -45,6 +45,8 @@ type memory struct {
 	down   bool
 	resume chan struct{} // closed while it does not stand still
 
+	forgotten chan struct{} // closed when the network forgets the connections that there are
+
 	refuses   bool // no client may subscribe
 	listeners []*wire.Wire
 
@@ -53,7 +55,8 @@ type memory struct {
 
 func newMemory(t *testing.T, distance time.Duration) *memory {
 	m := &memory{
-		Miniredis: miniredis.NewMiniRedis(), distance: distance, resume: make(chan struct{}), rewrite: strings.NewReplacer(),
+		Miniredis: miniredis.NewMiniRedis(), distance: distance, resume: make(chan struct{}), forgotten: make(chan struct{}),
+		rewrite: strings.NewReplacer(),
 	}
 	m.ClockTTL(true)
 	close(m.resume)
@@ -89,6 +92,13 @@ func (m *memory) stop() {
 	m.Close()
 }
 
+// refuseConnections refuses all further connections. Those that there are go on.
+func (m *memory) refuseConnections() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = true
+}
+
 // Kill ends the server, and its data is lost.
 func (m *memory) Kill() {
 	m.stop()
@@ -100,6 +110,15 @@ func (m *memory) Restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = false
+}
+
+// forget makes the network forget all connections to the server: what is sent over them gets lost, and nobody is told. New ones
+// work.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.forgotten)
+	m.forgotten = make(chan struct{})
 }
 
 // refuseListeners refuses all further subscriptions.
@@ -158,19 +177,23 @@ func (m *memory) dial() (net.Conn, error) {
 			way <- bytes.Clone(p)
 		}
 	}, func() { close(over) })
-	m.links.Go(func() { m.send(far, way, over) })
-	m.links.Go(func() { receive(end, far) })
+	forgotten := m.forgotten
+	m.links.Go(func() { m.send(far, way, over, forgotten) })
+	m.links.Go(func() { receive(end, far, forgotten) })
 	return end, nil
 }
 
-// send forwards requests to the server, until the client closes its end.
-func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
+// send forwards requests to the server, until the client closes its end. Requests over a forgotten connection get lost.
+func (m *memory) send(far net.Conn, way <-chan []byte, over, forgotten <-chan struct{}) {
 	defer func() { _ = far.Close() }()
 	for {
 		select {
 		case p := <-way:
 			time.Sleep(m.distance)
 			<-m.goesOn()
+			if isClosed(forgotten) {
+				continue
+			}
 			_, _ = far.Write([]byte(m.rewrite.Replace(string(p)))) // a closed connection takes nothing, as it should
 		case <-over:
 			if len(way) == 0 {
@@ -180,11 +203,27 @@ func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
 	}
 }
 
-// receive forwards the server's answers to the client.
-func receive(end *wire.Wire, far net.Conn) {
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// receive forwards the server's answers to the client, unless the connection is forgotten.
+func receive(end *wire.Wire, far net.Conn, forgotten <-chan struct{}) {
 	buffer := make([]byte, 4096)
 	for {
 		n, err := far.Read(buffer)
+		if isClosed(forgotten) {
+			if err != nil {
+				return
+			}
+			continue
+		}
 		end.Deliver(buffer[:n])
 		if err != nil {
 			end.HangUp()

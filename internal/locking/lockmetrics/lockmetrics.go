@@ -8,7 +8,7 @@
 //	locking_renewed_total                    locks in round trips that were answered
 //	locking_polling                          servers from which no wake-ups reach this process
 //
-// What to alert on: holds with lost="true", renewals with answered="false", polling for more than a while.
+// Alert on holds with lost="true", renewals with answered="false", polling for more than a while.
 package lockmetrics
 
 import (

@@ -8,6 +8,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/busytest"
 	"inventory/internal/locking"
@@ -22,7 +23,10 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), ReadTimeout: busytest.Patience})
+	rdb := redis.NewClient(&redis.Options{
+		Addr: miniredis.RunT(t).Addr(), ReadTimeout: busytest.Patience,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
 	defer func() { _ = rdb.Close() }()
 	locks, err := locking.New(rdb, locking.Observe(metrics), locking.WatchdogLease(time.Hour))
 	if err != nil {

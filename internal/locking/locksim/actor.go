@@ -14,7 +14,7 @@ import (
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// An Actor is an owner in a process. What it does is checked.
+// An Actor is an owner in a process. Its actions are checked.
 type Actor struct {
 	Client *Client
 	Ctx    context.Context // carries the owner
@@ -81,7 +81,7 @@ func (a *Actor) locker(v Acquisition) locking.Locker {
 	return locking.MultiLock(parts...)
 }
 
-// What a name begins with tells the kind of lock: none of these is a Mutex.
+// The first letters of a name tell the kind of lock: without them it is a Mutex.
 const (
 	fair   = "fair:"
 	reads  = "read:"

@@ -294,3 +294,35 @@ func TestCallerGetsItsOwnDeadlineAsError(t *testing.T) {
 		}
 	}
 }
+
+// Another owner has two nodes of three. Candidates do not take the third from each other, so they ask seldom, and the release wakes one
+// of them, in virtual time.
+func TestCandidatesWithTooFewNodesAskSeldom(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
+		holder, c := bounded(w).Actor(), bounded(w)
+		keepOut(w, holder.Client, []int{0})
+		grip := must(t, holder, holder.Ctx, redAlone)
+		time.Sleep(3 * lease) // the third node has got back what it granted too late
+		const waiters = 20
+		var all sync.WaitGroup
+		first := make(chan time.Time, waiters)
+		for range waiters {
+			a := c.Actor()
+			all.Go(func() {
+				next := must(t, a, a.Ctx, redAlone)
+				first <- time.Now()
+				ok(t, next.Unlock(a.Ctx))
+			})
+		}
+		time.Sleep(time.Second)
+		if asked := c.Sent("acquire"); asked > 10*waiters {
+			t.Errorf("%d waiters send %d commands in a second", waiters, asked)
+		}
+		freed := time.Now()
+		ok(t, grip.Unlock(holder.Ctx))
+		if took := (<-first).Sub(freed); took > 10*latency {
+			t.Errorf("the next one waits for %s", took)
+		}
+		all.Wait()
+	})
+}

@@ -27,6 +27,7 @@ type checker struct {
 	longest  time.Duration      // lease
 	queues   map[string][]place // of first-come locks, by the key of their state
 	admitted map[string]string  // with which token a holder got a first-come lock, as the server answered
+	copies   bool               // a tombstone has vanished, so a late copy may take a lock
 }
 
 // An entry is what is known of one lock.
@@ -40,6 +41,9 @@ type entry struct {
 	forces  []force
 	rises   []rise
 	lifted  bool // a phase of readers had more than one token
+	losses  []loss
+	blurred bool      // a token that its history needs has vanished
+	wiped   time.Time // when one of its keys vanished last
 }
 
 // asks is what an owner asks of a lock.
@@ -64,7 +68,9 @@ type grip struct {
 	ctx       context.Context
 	at        time.Time
 	asked     time.Time
+	lease     time.Duration
 	fixed     bool      // nothing renews it
+	learns    time.Time // when it knows at the latest that it has been lost; zero if it has not been
 	released  bool      // Unlock has been called
 	settled   bool      // and has returned
 	confirmed time.Time // when it did so with no error
@@ -141,6 +147,7 @@ func (b *checker) asks(c *call) {
 	c.locks = make(map[string]*asked)
 	for _, name := range c.names {
 		e := b.entry(name)
+		b.calls(c.who.Client, 1)
 		mine := e.asks[c.who]
 		if mine.now == 0 {
 			mine.since = c.begin
@@ -178,6 +185,7 @@ func (b *checker) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	now := time.Now()
 	for _, name := range c.names {
 		e, lock := b.entry(name), c.locks[name]
+		b.calls(c.who.Client, -1)
 		mine := e.asks[c.who]
 		mine.now--
 		e.asks[c.who] = mine
@@ -195,7 +203,7 @@ func (b *checker) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	for i, name := range c.names {
 		g := &grip{
 			who: c.who, name: name, token: parts[i].Token(), hold: parts[i], ctx: parts[i].Context(),
-			at: now, asked: c.begin, fixed: c.fixed,
+			at: now, asked: c.begin, lease: c.lease, fixed: c.fixed,
 		}
 		for _, part := range partsOf(parts[i]) {
 			b.owners[part.Owner()] = c.who
@@ -256,7 +264,7 @@ func (b *checker) granted(g *grip, c *call) {
 		if b.forced(lower(other, g)) {
 			continue
 		}
-		b.judge(b.kept(other) && b.kept(g), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
+		b.judge(b.kept(lower(other, g)), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
 	}
 	if shared := c.locks[g.name].shared; !reentry && !e.has(g, shared) {
 		b.checkToken(e, g, shared)
@@ -315,6 +323,9 @@ func (b *checker) ended(g *grip) {
 	if g.ended.IsZero() {
 		g.ended = time.Now()
 	}
+	if !g.released {
+		b.relies(g)
+	}
 	b.entry(g.name).free = later(b.entry(g.name).free, time.Now())
 	if errors.Is(context.Cause(g.ctx), locking.ErrLost) {
 		b.recordEnd(g, time.Now())
@@ -340,6 +351,9 @@ func (b *checker) releases(grips []*grip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range grips {
+		if g.trusted() {
+			b.relies(g)
+		}
 		g.released = true
 		b.entry(g.name).free = time.Now()
 	}
@@ -375,17 +389,21 @@ func (b *checker) checkGap(e *entry, g *grip, c *call) {
 	if strings.Contains(g.name, ":") {
 		limit += beatTime + min(b.stepped, 10*time.Second) // a waiter before it may have died
 	}
-	if b.world.Peaceful && e.tidy(g) {
+	if b.world.Peaceful && b.tidy(e, g) {
+		since = later(later(c.begin, e.free), e.wiped)
 		limit = reservationTime + 20*b.world.weather.Latency // the release has woken the next
+		if b.world.weather.lies() || b.world.weather.Vanish > 0 {
+			limit += pollTime // or it has looked by itself
+		}
 	}
 	if gap := g.at.Sub(since); gap > limit && !e.held() {
 		b.wrong("%s waited %s for %s, which nobody held", g.who, gap, g.name)
 	}
 }
 
-// tidy tells whether all holds but one have been given back.
-func (e *entry) tidy(but *grip) bool {
-	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.isConfirmed() })
+// tidy tells whether no server keeps a lock for any hold but one: all have been given back, or have vanished. b.mu is held.
+func (b *checker) tidy(e *entry, but *grip) bool {
+	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.isConfirmed() && b.kept(g) })
 }
 
 // held tells whether anybody trusts a hold.
@@ -407,6 +425,13 @@ const (
 func (b *checker) finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, e := range b.names {
+		for _, g := range e.grips {
+			if g.trusted() {
+				b.relies(g)
+			}
+		}
+	}
 	b.checkHistories()
 	if len(b.trouble) == 0 {
 		return

@@ -31,12 +31,16 @@ type Client struct {
 	sent map[string]int // how many requests of each verb
 	sure time.Time      // until then an attempt may be uncertain, and its copy may hold a lock for a moment
 
+	budgets map[*server]*budget // under checker.mu
+	waits   int                 // how many calls are under way; under checker.mu
+
 	// Used on the agenda only.
 	severed   bool                  // it is dead: nothing comes or goes
 	heldUntil time.Time             // it stands still, or its network does
 	parted    map[*server]time.Time // until then the way to a server does
 	deafUntil time.Time             // no message reaches it, though it is subscribed
 	mayListen time.Time             // before that it may not subscribe
+	told      []string              // what wake-ups have said
 }
 
 // String names it.
@@ -59,7 +63,7 @@ const processName = "p%ds%d"
 
 // Client adds a process.
 func (w *World) Client(h Habit) *Client {
-	c := &Client{world: w, id: len(w.clients), sent: make(map[string]int), parted: make(map[*server]time.Time), lease: h.Lease}
+	c := &Client{world: w, id: len(w.clients), sent: make(map[string]int), parted: make(map[*server]time.Time), lease: h.Lease, budgets: make(map[*server]*budget)}
 	if c.lease == 0 {
 		c.lease = 30 * time.Second
 	}

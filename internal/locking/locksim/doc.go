@@ -1,8 +1,9 @@
 // Package locksim plays histories of the lock library in virtual time: many processes on one server, or on several
 // that RedLocks are on, with a network between them that delays, loses, repeats, cuts and parts, servers that stand
-// still, restart, forget and set their clocks, subscriptions that are refused, die silently or are not counted, and
-// processes that stop or die. A seed decides all of it, and the
-// history of a seed is the same each time it is played. What is true of locks at any time is checked all the time.
+// still, restart, forget and set their clocks, keys that vanish one by one, subscriptions that are refused, die silently or
+// are not counted, wake-ups that are lost, doubled, late or about another lock, and processes that stop or die. A seed
+// decides all of it, and the history of a seed is the same each time it is played. Promises that hold at any time are
+// checked all the time.
 //
 //	go test ./internal/locking/locksim -run '^TestSimulation$' -sim.seed=N            the history of a seed again
 //	go test ./internal/locking/locksim -run '^TestSimulationOfRedLocks$' -sim.seed=N    the same on several servers
@@ -12,8 +13,8 @@
 //
 // A history lives in a bubble of testing/synctest, whose clock stands still until everybody waits. Servers are
 // miniredis, which runs the real scripts and is reached in memory; the clients are real, with their pools
-// and retries. Between the two, a link per connection cuts the bytes into requests and answers. What becomes
-// of each is drawn from the seed, who sends it, when, and what it says. An agenda lets one thing happen at a
+// and retries. Between the two, a link per connection cuts the bytes into requests and answers. The fate
+// of each is drawn from the seed, its sender, its time and its text. An agenda lets one thing happen at a
 // time and waits until all is at rest, so that chance has no say in the order of things. Where two goroutines
 // of a process are ready at one moment, Go's scheduler decides all the same: few seeds have two histories.
 //

@@ -2,11 +2,19 @@ package locksim_test
 
 // The helpers that several files of these tests use. make list-helpers writes this file.
 //
+// faults_test.go
+//   - broken: returns the files with a fault, by the paths of the sources, which stay as they are
+//   - edit: An edit is a change of source files: what is found is replaced
+//
 // model_test.go
 //   - busy
 //   - end
 //   - lock
 //   - read
+//
+// named_red_test.go
+//   - keepOut: cuts a process off from some servers, until it continues without them
+//   - onNodes: is scripted on several servers
 //
 // named_test.go
 //   - again: is a client that sends what was not answered again

@@ -15,11 +15,17 @@ import (
 type force struct {
 	at    time.Time
 	reads bool
-	last  int64 // the highest token until then
+	last  int64 // see lastToken
 }
 
 // reserve is more than the tokens that a process gets at once, for those who wait in it.
 const reserve = 100
+
+// lastToken returns the highest token that anybody may have got where a server shows the state of a lock: the highest that it has shown,
+// or one in reserve, which is not ahead of the server's time. b.mu is held.
+func (e *entry) lastToken(at shown) int64 {
+	return max(e.state[at], min(e.state[at]+reserve, at.server.now().UnixMicro()))
+}
 
 // Force frees a lock, whoever has it: a RedLock on each of its servers, where it is a mutex.
 func (a *Actor) Force(ctx context.Context, name string) {
@@ -60,7 +66,7 @@ func (b *checker) raised(g *grip, n, token int64, begin time.Time, err error) {
 	defer b.mu.Unlock()
 	switch {
 	case err != nil:
-		if b.world.Peaceful && g.trusted() && !b.forced(g) {
+		if b.world.Peaceful && g.trusted() && !b.forced(g) && b.kept(g) {
 			b.wrong("%s gets no token of %s above %d in good weather: %v", g.who, g.name, n, err)
 		}
 	case token <= n || g.current() < token:
@@ -90,8 +96,13 @@ func (b *checker) noteForce(s *server, q *Request, answer []byte) {
 	role, rest, _ := strings.Cut(roleAndName(key), ":")
 	name := states[role] + rest
 	e := b.entry(name)
-	f := force{at: time.Now(), reads: isRead(name), last: e.state[shown{s, key}]}
+	f := force{at: time.Now(), reads: isRead(name), last: e.lastToken(shown{s, key})}
 	e.forces = append(e.forces, f)
+	for _, g := range e.grips {
+		if b.forced(g) && !isRed(name) && !b.forgetful() {
+			b.mustLearn(g)
+		}
+	}
 	switch {
 	case isRed(name): // one of several servers: it is over when a quorum is
 		for _, g := range e.grips {
@@ -126,24 +137,25 @@ func (q *Request) raises() bool {
 // hand it to others of its process who get a token in reserve. b.mu is held.
 func (b *checker) forced(g *grip) bool {
 	return slices.ContainsFunc(b.entry(g.name).forces, func(f force) bool {
-		return f.reads == g.reads() && g.token < f.last+reserve
+		return f.reads == g.reads() && g.token <= f.last
 	})
 }
 
-// forcedFrom tells whether somebody has freed a lock from under an owner, which ends what was taken inside of it.
+// forcedFrom tells whether somebody has freed a lock from under an owner, or it has vanished, which ends what was taken inside of it.
 // b.mu is held.
 func (b *checker) forcedFrom(who *Actor) bool {
 	for _, e := range b.names {
-		if slices.ContainsFunc(e.grips, func(g *grip) bool { return g.who == who && b.forced(g) }) {
+		if slices.ContainsFunc(e.grips, func(g *grip) bool { return g.who == who && (b.forced(g) || !b.kept(g)) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// forcedDuring tells whether a call has failed because what it had taken was freed. b.mu is held.
+// forcedDuring tells whether a call has failed because what it had taken was freed, or has vanished. b.mu is held.
 func (b *checker) forcedDuring(c *call, err error) bool {
 	return errors.Is(err, locking.ErrLost) && slices.ContainsFunc(c.names, func(name string) bool {
-		return slices.ContainsFunc(b.entry(name).forces, func(f force) bool { return !f.at.Before(c.begin) })
+		e := b.entry(name)
+		return !e.wiped.Before(c.begin) || slices.ContainsFunc(e.forces, func(f force) bool { return !f.at.Before(c.begin) })
 	})
 }

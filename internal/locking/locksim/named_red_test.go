@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
 )
@@ -22,7 +22,7 @@ var (
 // onNodes is scripted on several servers. It returns the violations that had to be there.
 func onNodes(t *testing.T, n int, play func(t *testing.T, w *locksim.World)) (excused []string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, make([]float64, n)...)
 		w.Name = t.Name()
 		play(t, w)
@@ -253,7 +253,7 @@ func TestAttemptAfterAGrantThatTookItsLease(t *testing.T) {
 // The clocks of all nodes gain nearly one percent, so that a lease ends there early. The hold has ended by then, and
 // the world sees no two owners when the next one gets the lock at once.
 func TestHoldsAllowForDrift(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0.009, 0.009, 0.009)
 		w.Name = t.Name()
 		a, b := once(w).Actor(), once(w).Actor()

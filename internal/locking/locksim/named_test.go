@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
 )
@@ -22,7 +22,7 @@ const (
 // nothing but clocks may be left.
 func scripted(t *testing.T, play func(t *testing.T, w *locksim.World)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0)
 		w.Name = t.Name()
 		defer w.End() // also if play gives up: what it has begun must end
@@ -126,7 +126,7 @@ func TestLostReleaseIsRepeated(t *testing.T) {
 }
 
 // The head of a first-come queue has not learned that the lock is free, and gives up. The next waiter learns it.
-func TestWhoLeavesWakesTheNext(t *testing.T) {
+func TestLeavingWaiterWakesTheNext(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		acquisition := locksim.Acquisition{Names: []string{"fair:a"}}
 		var who []*locksim.Actor
@@ -447,4 +447,42 @@ func TestAnswerLostToAReentry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The key of a holder vanishes: another owner may get the lock, with a higher token, and the holder is told within a lease.
+func TestHolderOfAVanishedKeyIsTold(t *testing.T) {
+	for name, key := range map[string]string{"a": "m:a", "fair:a": "f:a", "write:a": "rw:a", "read:a": "rwr:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a, b := once(w).Actor(), once(w).Actor()
+			grip := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
+			w.At(0, locksim.Vanish(key))
+			time.Sleep(latency)
+			rival := must(t, b, b.Ctx, locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}})
+			if rival.Hold.Token() <= grip.Hold.Token() {
+				t.Errorf("%s: token %d after %d", name, rival.Hold.Token(), grip.Hold.Token())
+			}
+			<-grip.Hold.Context().Done()
+			if err := context.Cause(grip.Hold.Context()); !errors.Is(err, locking.ErrLost) {
+				t.Errorf("%s: %v", name, err)
+			}
+			ok(t, rival.Unlock(b.Ctx))
+			_ = grip.Unlock(a.Ctx) // it was lost
+			if excused := w.Excused(); len(excused) != 1 {
+				t.Errorf("%s: excused %q", name, excused)
+			}
+		})
+	}
+}
+
+// The tokens of the readers vanish after a fixed lease has begun. Who joins it notes so, and leaves no key without expiry.
+func TestVanishedTokensOfReadersExpireAgain(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		a := once(w).Actor()
+		both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{"read:a", "read:ab"}, Lease: time.Second})
+		w.At(0, locksim.Vanish("rwc:a"))
+		time.Sleep(latency)
+		inner := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{"read:a"}})
+		ok(t, inner.Unlock(a.Ctx))
+		ok(t, both.Unlock(a.Ctx))
+	})
 }

@@ -20,8 +20,8 @@ import (
 	"inventory/internal/locking/locksim/wire"
 )
 
-// A link is one connection between a client and a server. What goes up it arrives in order, and what
-// comes down it too; when, and whether at all, is the weather's choice.
+// A link is one connection between a client and a server. Bytes arrive in order, in both directions;
+// when, and whether at all, is the weather's choice.
 type link struct {
 	world  *World
 	client *Client
@@ -156,11 +156,11 @@ func (l *link) send(frame []byte) {
 			w.note("%s the answer to %s is lost", l, w.running)
 		}
 	}
-	if isMessage(frame) && (w.weather.dropsMessage(random, now) || now.Before(l.client.deafUntil)) {
-		w.note("%s a wake-up is lost", l)
+	if l.deaf || l.wire == nil {
 		return
 	}
-	if l.deaf || l.wire == nil {
+	if isMessage(frame) {
+		l.announce(frame, delay, random)
 		return
 	}
 	l.down = later(l.down.Add(1), now.Add(delay))
@@ -176,9 +176,13 @@ func (l *link) pass(frame []byte) {
 	l.mu.Lock()
 	deaf := l.deaf
 	l.mu.Unlock()
-	if !deaf {
-		l.wire.Deliver(frame)
+	if deaf {
+		return
 	}
+	if isMessage(frame) {
+		l.world.checker.earns(l.client, l.server)
+	}
+	l.wire.Deliver(frame)
 }
 
 // seal stops all that is not on its way yet.
@@ -197,7 +201,7 @@ func (l *link) reset() {
 	}
 }
 
-// hangUp cuts the connection on the client's side. What is on its way to the server still arrives.
+// hangUp cuts the connection on the client's side. Bytes on their way to the server still arrive.
 func (l *link) hangUp() {
 	if l.wire != nil && !l.client.severed {
 		l.world.note("%s connection is cut", l)
@@ -287,6 +291,7 @@ func (w *World) request(l *link, whole [][]byte) *Request {
 	if q.Verb == "subscribe" {
 		l.listens = true
 	}
+	l.world.checker.spends(l.client, l.server, q)
 	l.client.mu.Lock()
 	q.Nth = l.client.sent[q.Verb]
 	l.client.sent[q.Verb]++

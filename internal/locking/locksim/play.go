@@ -22,7 +22,8 @@ type Play struct {
 	calm   bool
 	forces bool // now and then somebody frees a lock by force
 
-	forgets bool // a server may forget: then no clock is set back, for only keys or the time keep tokens growing
+	forgets bool // a server may forget, or keys of it vanish: then no clock is set back, for only keys or the time keep tokens growing
+	evicts  bool // keys vanish
 
 	every []*Actor
 }
@@ -41,18 +42,34 @@ func Random(t *testing.T, seed uint64) *World {
 
 func newPlay(seed uint64) *Play {
 	random := rand.New(rand.NewPCG(seed, 1))
-	p := &Play{random: random, calm: random.IntN(6) == 0, forces: random.IntN(3) == 0}
+	p := &Play{random: random, calm: random.IntN(4) == 0, forces: random.IntN(3) == 0, evicts: random.IntN(3) == 0}
 	p.forgets = !p.calm && random.IntN(3) == 0
 	return p
 }
 
 // sky chooses the weather.
 func (p *Play) sky() Weather {
-	weather := Weather{Clears: p.span(800, 2500), Latency: p.pick(300, 1000, 5000)}
+	// Tombstones stand for two leases from the time of the cancellation.
+	weather := Weather{Clears: p.span(800, 2500), Latency: p.pick(300, 1000, 5000), Long: p.fast * 3 / 2}
+	if p.random.IntN(2) == 0 {
+		p.lie(&weather)
+	}
+	if p.evicts {
+		weather.Vanish = 0.1 * p.random.Float64()
+	}
 	if p.calm {
 		return weather
 	}
 	return p.storm(weather)
+}
+
+// lie chooses what is wrong with wake-ups.
+func (p *Play) lie(w *Weather) {
+	for _, chance := range []*float64{&w.Deaf, &w.Doubled, &w.Late, &w.Astray} {
+		if p.random.IntN(2) == 0 {
+			*chance = 0.5 * p.random.Float64()
+		}
+	}
 }
 
 // drift chooses how wrong a server's clock goes: less than a hundredth, which holds allow for.
@@ -93,7 +110,7 @@ func (p *Play) pick(microseconds ...int64) time.Duration {
 
 // storm chooses some kinds of trouble; all at once would hide each other.
 func (p *Play) storm(w Weather) Weather {
-	for _, chance := range []*float64{&w.Lost, &w.Mute, &w.Stall, &w.Cut, &w.Deaf} {
+	for _, chance := range []*float64{&w.Lost, &w.Mute, &w.Stall, &w.Cut} {
 		if p.random.IntN(2) == 0 {
 			*chance = 0.25 * p.random.Float64()
 		}
@@ -101,8 +118,6 @@ func (p *Play) storm(w Weather) Weather {
 	if p.random.IntN(2) == 0 {
 		w.Copies = 0.7
 	}
-	// Tombstones stand for two leases from the time of the cancellation.
-	w.Long = p.fast * 3 / 2
 	if p.random.IntN(10) == 0 {
 		w.Wild, w.Long = true, 5*p.fast
 	}
@@ -126,7 +141,7 @@ func (p *Play) people() {
 	}
 }
 
-// faults chooses what happens to servers, to processes and to the ways between them. What stands there twice is twice as
+// faults chooses what happens to servers, to processes and to the ways between them. A fault that stands there twice is twice as
 // likely. Where there are several servers, one that forgets is no excuse by itself: the locks say how many they bear.
 func (p *Play) faults() {
 	w := p.world
@@ -148,7 +163,7 @@ func (p *Play) faults() {
 		}
 		if p.forgets {
 			faults = append(faults, Flush)
-		} else if several || !p.reads() {
+		} else if !p.evicts && (several || !p.reads()) {
 			faults = append(faults, Step(-back))
 		}
 		w.AtNode(p.random.IntN(len(w.servers)), p.span(1, w.weather.Clears.Milliseconds()), faults[p.random.IntN(len(faults))])
@@ -332,13 +347,13 @@ func (l *life) nest(outer *Grip, times int) {
 // tokens growing, and of a RedLock that of a smaller quorum than had granted it.
 func (l *life) raise(grip *Grip) {
 	above := []int64{-1, 0, 1, 1000, 10_000_000}[l.random.IntN(5)]
-	if len(grip.grips) > 1 || l.play.forgets && (above > 0 || isRed(grip.grips[0].name)) {
+	if len(grip.grips) > 1 || (l.play.forgets || l.play.evicts) && (above > 0 || isRed(grip.grips[0].name)) {
 		return
 	}
 	grip.Raise(l.Ctx, grip.Hold.Token()+above)
 }
 
-// widen takes all locks while the owner has some. What would be waiting backwards is refused, so nobody
+// widen takes all locks while the owner has some. A wait backwards is refused, so nobody
 // waits in a circle.
 func (l *life) widen(outer *Grip) {
 	if len(l.play.names) == 1 {

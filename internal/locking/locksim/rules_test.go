@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
 )
@@ -99,7 +99,7 @@ func renewOf(name string) string {
 // swift runs a history on a network that is fast enough for a lock to pass inside a process without a script.
 func swift(t *testing.T, play func(t *testing.T, w *locksim.World)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: 2 * time.Microsecond}, 0)
 		w.Name = t.Name()
 		defer w.End()

@@ -17,20 +17,26 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 	s := l.server
 	heard := append([]byte(nil), answer...)
 	w.trace.add(func() string { return l.String() + " " + q.describe(heard) })
+	w.checker.sees(s, q, answer)
+	w.evict(l, q)
+}
+
+// sees checks what a server says right after a request.
+func (b *checker) sees(s *server, q *Request, answer []byte) {
 	keys := s.redis.Keys()
-	w.checker.mu.Lock()
-	defer w.checker.mu.Unlock()
-	if w.Peaceful {
-		w.checker.checkOrder(q, answer)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.world.Peaceful && b.world.weather.Vanish == 0 {
+		b.checkOrder(q, answer)
 	}
-	w.checker.noteForce(s, q, answer)
+	b.noteForce(s, q, answer)
 	for _, key := range keys {
 		if s.redis.TTL(key) <= 0 {
-			w.checker.wrong("key %s has no TTL", key)
+			b.wrong("key %s has no TTL", roleAndName(key))
 		}
 		role, name, _ := strings.Cut(roleAndName(key), ":")
 		if kind, ok := states[role]; ok {
-			w.checker.state(s, kind+name, key, q.raises())
+			b.state(s, kind+name, key, q.raises())
 		}
 	}
 }
@@ -76,7 +82,7 @@ func (b *checker) state(s *server, name, key string, raises bool) {
 		value := redis.HGet(key, field)
 		if field == "token" {
 			token, _ := strconv.ParseInt(value, 10, 64)
-			if token < e.state[at] {
+			if token < e.state[at] && !e.mayFall(s) {
 				b.wrong("%s gives %s the token %d after %d", s, name, token, e.state[at])
 			}
 			if raises && token > e.state[at] && !isRed(name) {
@@ -84,7 +90,7 @@ func (b *checker) state(s *server, name, key string, raises bool) {
 			}
 			e.state[at] = max(e.state[at], token)
 		}
-		if who := b.owners[ownerOf(field)]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
+		if who := b.owners[ownerOf(field)]; who != nil && !b.wild() && !b.forgetful() && who.Client.calm() {
 			if !b.mayHold(e, who, isRead(name)) {
 				b.wrong("%s says that %s has %s, who does not", s, who, name)
 			}
@@ -200,13 +206,19 @@ func (b *checker) forgetful() bool {
 	return slices.ContainsFunc(b.world.servers, func(s *server) bool { return !s.forgot.IsZero() })
 }
 
-// kept tells whether a hold's servers remember enough of it for all that is promised: of the k that carry its token
-// fewer than k + q - n have forgotten since it was asked for, where a quorum is q of n. So the only one must not.
+// kept tells whether a hold's servers remember enough of it to keep others out. b.mu is held.
+func (b *checker) kept(g *grip) bool { return b.bears(g, func(l loss) bool { return !l.tokens }) }
+
+// bears tells whether a hold bears what its servers have lost, of which not all may count: of the k servers that carry its token
+// fewer than k + q - n have forgotten it since it was asked for, where a quorum is q of n. So the only one must not.
 // b.mu is held.
-func (b *checker) kept(g *grip) bool {
+func (b *checker) bears(g *grip, counts func(loss) bool) bool {
 	forgot := 0
 	for _, s := range g.carriers {
-		if !s.forgot.Before(g.asked) {
+		gone := func(l loss) bool {
+			return l.server == s && l.reads == g.reads() && g.token <= l.last && counts(l)
+		}
+		if !s.forgot.Before(g.asked) || slices.ContainsFunc(b.entry(g.name).losses, gone) {
 			forgot++
 		}
 	}
@@ -220,12 +232,23 @@ func (b *checker) kept(g *grip) bool {
 
 // outgrown tells whether the tokens of grants after a hold must be above its own. Those of one server are its time, and
 // grow whatever it forgets. b.mu is held.
-func (b *checker) outgrown(g *grip) bool { return !isRed(g.name) || b.kept(g) }
+func (b *checker) outgrown(g *grip) bool {
+	return !isRed(g.name) || b.bears(g, func(loss) bool { return true })
+}
 
 // allKept tells whether all holds of a lock are kept. b.mu is held.
 func (b *checker) allKept(name string) bool {
-	return !slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return !b.kept(g) })
+	return !slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return !b.outgrown(g) })
 }
+
+// vague tells whether the history of a lock cannot be explained, because a server has lost what it knew. b.mu is held.
+func (b *checker) vague(name string) bool {
+	e := b.entry(name)
+	return (b.forgetful() || e.blurred || len(e.losses) > 0) && !(isRed(name) && b.allKept(name))
+}
+
+// wild tells whether a copy of a request may take a lock that nobody has asked for any more. b.mu is held.
+func (b *checker) wild() bool { return b.world.weather.Wild || b.copies }
 
 // judge notes what is wrong, or would be if the servers had not forgotten. b.mu is held.
 func (b *checker) judge(promised bool, format string, args ...any) {

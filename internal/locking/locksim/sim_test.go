@@ -1,6 +1,7 @@
 package locksim_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"math"
@@ -8,14 +9,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking/locksim"
 )
 
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "play the history of this seed only")
+	simFirst     = flag.Uint64("sim.first", 0, "play the histories from this seed on")
 	simHistories = flag.Int("sim.histories", 12, "play that many histories, and a sixth as many of RedLocks")
 	simFor       = flag.Duration("sim.for", 0, "play histories for so long instead, and half as long of RedLocks")
 )
@@ -43,7 +45,7 @@ func simulate(t *testing.T, history history, many int, long time.Duration) {
 		ctx, cancel = context.WithTimeout(ctx, long)
 	}
 	defer cancel()
-	first := rand.Uint64N(1 << 40)
+	first := cmp.Or(*simFirst, rand.Uint64N(1<<40))
 	began := time.Now()
 	n := 0
 	for ; n < many && ctx.Err() == nil && !t.Failed(); n++ {
@@ -56,17 +58,16 @@ func simulate(t *testing.T, history history, many int, long time.Duration) {
 // A history is played from a seed to its end.
 type history func(t *testing.T, seed uint64) *locksim.World
 
-// play plays the history of a seed. A goroutine that is left makes the bubble panic. It runs on one thread: two would
-// decide the order of events instead of the seed.
+// play plays the history of a seed. A goroutine that is left makes the bubble panic. It runs on one processor: two
+// would decide the order of events instead of the seed.
 func play(t *testing.T, history history, seed uint64) (trace string) {
 	t.Helper()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("seed %d: %v\nreplay: go test ./internal/locking/locksim -run '^%s$' -sim.seed=%d\n%s", seed, p, t.Name(), seed, left())
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := history(t, seed)
 		trace = w.Trace()
 	})

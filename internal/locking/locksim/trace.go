@@ -34,7 +34,7 @@ var (
 	hashText  = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 )
 
-// String returns a line for each thing that happened. What happened at one moment is sorted, for it has
+// String returns a line for each thing that happened. Events of one moment are sorted, for they have
 // no order. Processes and owners are shown by the first letters of their names.
 func (t *trace) String() string {
 	t.mu.Lock()

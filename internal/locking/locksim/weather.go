@@ -17,6 +17,10 @@ type Weather struct {
 	Cut     float64       // the connection is cut with the request under way
 	Copies  float64       // what was not answered arrives again later
 	Deaf    float64       // a wake-up is lost
+	Doubled float64       // a wake-up comes again later, perhaps after the grant
+	Late    float64       // a wake-up comes later
+	Astray  float64       // a wake-up is about another lock, or for another waiter of the process
+	Vanish  float64       // a key vanishes after a request
 	Long    time.Duration // how long "later" is, at most
 
 	// Wild lets copies of answered requests arrive as well, and after any time. No network does that to a
@@ -81,10 +85,8 @@ func (c *climate) cut(random *rand.Rand) time.Duration {
 	}
 }
 
-// dropsMessage decides whether a wake-up is lost.
-func (c *climate) dropsMessage(random *rand.Rand, now time.Time) bool {
-	return now.Before(c.clears) && random.Float64() < c.Deaf
-}
+// lies tells whether wake-ups are not what they should be.
+func (c *climate) lies() bool { return c.Deaf+c.Doubled+c.Late+c.Astray > 0 }
 
 // Fault is something that happens to a server or to a process as a whole.
 type Fault func(w *World, s *server)
@@ -135,8 +137,8 @@ func Part(c *Client, d time.Duration) Fault {
 // afterlife is how long the work of a process that was killed goes on, of which nobody sees anything.
 const afterlife = 2 * time.Second
 
-// Kill severs a process for ever, and tells nobody: the servers still count its connections. What is on
-// its way arrives.
+// Kill severs a process for ever, and tells nobody: the servers still count its connections. Bytes on
+// their way arrive.
 func Kill(c *Client) Fault {
 	return func(w *World, _ *server) {
 		w.note("%s dies", c)

@@ -292,7 +292,7 @@ func (s *server) now() time.Time {
 // setClock lets the time go on: scripts and expiries see the moment of the last call.
 func (s *server) setClock() { s.redis.SetTime(s.now()) }
 
-// step sets the clock. What had to expire until now does; a step back prolongs no lease here, while it does
+// step sets the clock. Keys that had to expire until now do; a step back prolongs no lease here, while it does
 // on a real Redis, which notes moments.
 func (s *server) step(d time.Duration) {
 	s.setClock()

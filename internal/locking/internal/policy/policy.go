@@ -17,7 +17,7 @@ const (
 	Look = 5 * time.Second
 
 	// Soon is when heartbeats are sent again after one without an answer, or after a waiter was woken; Sooner is the
-	// least time between two.
+	// least time between two, and between the answer that a lock is busy and the next question of a caller that is not woken.
 	Soon   = Poll / 10
 	Sooner = Soon / 10
 
@@ -26,8 +26,11 @@ const (
 	Silence = Poll / 4
 	Outage  = 10 * time.Second
 
-	// Migration is when a caller asks again about a slot that is moving from one node to another.
+	// Migration is when a caller asks again about a slot that is moving from one node to another; see WhileMoving.
 	Migration = 10 * time.Millisecond
+
+	// Missed is when a candidate of a RedLock asks all nodes although it has heard nothing of the one in whose line it stands.
+	Missed = 2 * Poll
 
 	// Deaf is when the first in line asks for a mutex if this process cannot be woken: while the lock is reserved for it.
 	Deaf = Reservation / 5
@@ -57,11 +60,16 @@ const (
 	// cost more than to receive the answer.
 	Grace = 50 * time.Millisecond
 
+	// Prompt is how long an answer takes at most that lets the next caller wait for a moment, Grace, without looking at its context.
+	Prompt = Grace / 5
+
 	// Heartbeat is for a heartbeat: if its answer is lost, there must be time for more.
 	Heartbeat = WaiterLife / 2
 
-	// Release is for a release. What has not been confirmed by then is repeated in the background.
-	Release = 3 * time.Second
+	// Release is for a release. Without a confirmation by then it is repeated in the background. FirstRelease is for its first try;
+	// the second goes over a new connection.
+	Release      = 3 * time.Second
+	FirstRelease = Release / 3
 
 	// Node is for one node of a RedLock, and so is a part of the lease, one in NodeShare: the shorter of the two.
 	Node      = 250 * time.Millisecond
@@ -70,6 +78,9 @@ const (
 	// Straggle is how long a node of a RedLock is waited for, at least, when the result no longer depends on it: with each
 	// further node, one more may forget the lock. While a node is silent, every acquisition costs that much.
 	Straggle = 10 * time.Millisecond
+
+	// Doubt is for how long after a command without an answer the work in the background has connections of its own.
+	Doubt = time.Minute
 
 	// Quiet is how long a subscription receives nothing before it sends a ping, and then how long it waits for the answer.
 	Quiet = 3 * time.Second
@@ -85,17 +96,26 @@ const (
 	Cancel = time.Minute
 )
 
-// AfterBusy is when the first in line asks again for a lock that will be busy for so long: when it is free, but soon
+// AfterBusy is when the first in line asks again for a lock that will be busy for so long: when it is free, not at once, and soon
 // enough to make up for a lost wake-up. A waiter with a heartbeat needs that less often: the heartbeat asks for it.
 func AfterBusy(busy time.Duration, heartbeat bool) time.Duration {
 	switch {
 	case busy < Poll:
-		return busy
+		return max(busy, Sooner)
 	case heartbeat:
 		return Look
 	default:
 		return Poll
 	}
+}
+
+// WhileMoving is when a caller asks again about a slot that has been moving for so long: a slot moves on in moments, but a reshard may
+// be stuck.
+func WhileMoving(since time.Duration) time.Duration {
+	if since < time.Second {
+		return Migration
+	}
+	return min(since/4, time.Second)
 }
 
 // AfterRenewal is when the watchdog renews again: soon after a failure, so that a short outage costs no lock.
@@ -121,9 +141,14 @@ const (
 
 	// Candidate is between the attempts of candidates that have got some nodes of a RedLock and not enough.
 	Candidate = time.Millisecond
-	// LastCandidate is the last of these.
+	// LastCandidate bounds these. Then votes are not split, but a node is gone: a candidate asks once in a Poll.
 	LastCandidate = 50 * time.Millisecond
 )
+
+// Doubled is the pause after so many others, or the bound.
+func Doubled(first, last time.Duration, times int) time.Duration {
+	return min(first<<min(times, 10), last)
+}
 
 // Jitter is a random part of a pause, at least half of it, so that of several callers one comes first.
 func Jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2) }

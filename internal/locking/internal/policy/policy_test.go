@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// A waiter asks for a lock when it will be free, if that is soon. Otherwise a poll makes up for a lost wake-up.
+// A waiter asks for a lock when it will be free, if that is soon, but never at once. Otherwise a poll makes up for a lost wake-up.
 func TestAfterBusy(t *testing.T) {
 	for _, c := range []struct {
 		busy      time.Duration
 		heartbeat bool
 		want      time.Duration
 	}{
-		{time.Millisecond, false, time.Millisecond},
-		{time.Millisecond, true, time.Millisecond},
+		{0, false, Sooner},
+		{time.Millisecond, true, Sooner},
+		{2 * Sooner, false, 2 * Sooner},
+		{2 * Sooner, true, 2 * Sooner},
 		{Poll, false, Poll},
 		{time.Hour, false, Poll},
 		{time.Hour, true, Look},

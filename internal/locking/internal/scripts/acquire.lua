@@ -5,7 +5,7 @@
 --         id of the holder, which begins with the process and a colon,
 --         queue action ('n' do not queue, 'q' queue if busy, 'p' the same and we poll, 'Q', 'P' the same as these and we
 --         may be in the queue already),
---         how many tokens after the first to reserve at most.
+--         how many tokens after the first to reserve at most; for one lock it may be missing, for none.
 -- Returns the token if it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. After a token
 --         may come a space and how many more are reserved.
@@ -14,6 +14,20 @@
 -- Running it twice changes things once: the second run finds the holder in the state. The clock lives for
 -- 30 days after the last acquisition, a queue for 1 min after somebody in it last asked.
 local call = redis.call
+
+-- The usual case comes before the functions for all others, because each function, call and argument costs: one lock, which is
+-- free, by a process that is not in its queue and wants one token. The token is the time; else mint, below, knows what to do.
+if not ARGV[5] and ARGV[4] ~= 'Q' and ARGV[4] ~= 'P' and call('EXISTS', KEYS[3], KEYS[2]) == 0 then
+  local time = call('TIME')
+  local token = time[1] .. (#time[2] == 6 and time[2] or string.format('%06d', time[2]))
+  local last = call('SET', KEYS[1], token, 'EX', '2592000', 'GET')
+  if not last or #last == #token and last < token then
+    call('HSET', KEYS[3], ARGV[3], '1', 'token', token)
+    call('PEXPIRE', KEYS[3], ARGV[2])
+    return token
+  end
+  call('SET', KEYS[1], last, 'EX', '2592000')
+end
 
 -- include mint.lua
 -- include enqueue.lua
@@ -33,10 +47,7 @@ end
 local function occupied(state, queue, id, action)
   if call('EXISTS', KEYS[2]) == 1 then return 3 end
   local held = call('HMGET', state, id, 'token', 'claim')
-  if held[1] then -- a copy of this attempt has come before
-    call('PEXPIRE', state, lease, 'GT')
-    return 0, held[2]
-  end
+  if held[1] then return 0, held[2] end -- a copy of this attempt has come before; its lease counts from the first
   local process = process_of(id)
   if held[3] == process then -- it is reserved for us
     call('DEL', state)
@@ -55,7 +66,7 @@ for i = 0, (#KEYS - 4) / 2 do
     code, value = occupied(state, queue, id, action)
   end
   if not code then
-    value = grant(state, queue, id, action, ARGV[a + 5])
+    value = grant(state, queue, id, action, ARGV[a + 5] or '0')
   elseif code ~= 0 then
     result[1], result[2] = code, value or 0
     return result

@@ -20,6 +20,15 @@ const (
 const (
 	NotOurs = 0 // the lock is not the holder's
 	Done    = 1
+	Begun   = 2 // to a renewal that ForWaiting: the fixed lease has begun, and nothing has changed
+)
+
+// The purposes of a renewal.
+const (
+	ForHold    = ""      // a hold that is renewed
+	ForWaiting = "wait"  // a part of a MultiLock whose fixed lease has not begun
+	ForBegin   = "begin" // the fixed lease begins
+	ForJoining = "join"  // another hold of the grant, which a fixed lease that begins late must not shorten
 )
 
 // The queue actions of acquire.lua.
@@ -36,6 +45,24 @@ const (
 	QueueStay  = "n" // leave it alone
 	QueueLeave = "l" // leave it, and give up what was reserved for this process
 )
+
+// QueueWord returns a queue action as a word of a call. It allocates nothing, as a conversion would.
+func QueueWord(action string) any {
+	switch action {
+	case QueueIgnore:
+		return QueueIgnore
+	case QueueEnter:
+		return QueueEnter
+	case QueueMayBeIn:
+		return QueueMayBeIn
+	case PollEnter:
+		return PollEnter
+	case PollMayBeIn:
+		return PollMayBeIn
+	default:
+		return action
+	}
+}
 
 // The sides of a first-come lock.
 const (
@@ -59,7 +86,11 @@ type Tokens struct{ First, Reserved int64 }
 // ReadAcquire reads the answer to an acquisition of n locks. longest bounds for how long a lock is said to be busy.
 func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	if text, ok := answer.(string); ok && n == 1 {
-		answer = []any{int64(Taken), int64(0), text}
+		tokens, err := ReadTokens(text)
+		if err != nil {
+			return Acquired{}, err
+		}
+		return Acquired{Code: Taken, Tokens: []Tokens{tokens}}, nil
 	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 2 || len(list) > n+2 {
@@ -70,7 +101,10 @@ func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	if !isCode || !isBusy || code < Taken || code > Entered || (code == Taken) != (len(list) == n+2) {
 		return Acquired{}, Strange(answer)
 	}
-	a := Acquired{Code: code, Busy: min(time.Duration(min(max(busy, 0), longest.Milliseconds())+1)*time.Millisecond, longest)}
+	if busy < 0 {
+		busy = longest.Milliseconds() // somebody has removed the expiry by hand
+	}
+	a := Acquired{Code: code, Busy: min(time.Duration(min(busy, longest.Milliseconds())+1)*time.Millisecond, longest)}
 	for _, item := range list[2:] {
 		text, _ := item.(string)
 		tokens, err := ReadTokens(text)
@@ -108,8 +142,11 @@ func Strange(answer any) error {
 	return fmt.Errorf("locking: the server answers %v to a script", answer)
 }
 
-// ReadIntegers reads an answer that must be an array of at least n integers.
+// ReadIntegers reads an answer that must be an array of at least n integers, or for one also the integer itself.
 func ReadIntegers(answer any, n int) ([]int64, error) {
+	if number, ok := answer.(int64); ok && n == 1 {
+		return []int64{number}, nil
+	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < n {
 		return nil, Strange(answer)

@@ -87,6 +87,11 @@ func (s *Script) NewCall(keys, args int) Call {
 	return Call{Script: s, Command: append(make([]any, 0, firstKey+keys+args), "evalsha", s.Hash, keys)}
 }
 
+// CallIn is NewCall in a room for the words, which grows if it is too small.
+func (s *Script) CallIn(room []any, keys int) Call {
+	return Call{Script: s, Command: append(room, "evalsha", s.Hash, keys)}
+}
+
 // With returns the call with more keys or arguments.
 func (c Call) With(words ...any) Call {
 	c.Command = append(c.Command, words...)

@@ -4,7 +4,8 @@
 -- KEYS  1 tombstone of an attempt (the clock where none is meant),
 --       2 state     hash: the writer, token                           lives as long as the lease
 --       3 readers   zset: reader -> expiry in ms                      as long as the longest of them
---       4 tokens    hash: reader -> token, token (of the phase)       the same
+--       4 tokens    hash: reader -> token, token (of the phase),      the same
+--                   reader and " begun" -> its fixed lease has begun
 --       5 writing   zset: waiting writer -> score                     1 min
 --       6 reading   zset: waiting reader -> score                     1 min
 --       7 beats     zset: waiter -> deadline in ms                    1 min
@@ -41,6 +42,7 @@ local function read_until()
   local over = call('ZRANGEBYSCORE', readers, '-inf', now, 'LIMIT', 0, some)
   if #over > 0 then
     call('ZREM', readers, unpack(over))
+    for i = 1, #over do over[#over + 1] = over[i] .. ' begun' end
     call('HDEL', tokens, unpack(over))
   end
   return tonumber(last)
@@ -94,9 +96,21 @@ local function entitled()
   return first
 end
 
+-- expect gives waiters whose heartbeats have vanished, by eviction or by hand, the time to show that they live. It returns their
+-- deadline.
+local function expect()
+  for _, queue in ipairs({writing, reading}) do
+    for _, waiter in ipairs(call('ZRANGE', queue, 0, some - 1)) do
+      call('ZADD', beats, 'NX', now + waiter_life, waiter)
+    end
+  end
+  call('PEXPIRE', beats, queue_life)
+  return now + waiter_life
+end
+
 -- suspect tells whether a waiter must be dead or its deadline wrong. It also returns the deadline.
 local function suspect(waiter)
-  local deadline = tonumber(call('ZSCORE', beats, waiter) or 0)
+  local deadline = tonumber(call('ZSCORE', beats, waiter) or expect())
   return deadline <= now or deadline > now + waiter_life, deadline
 end
 

@@ -66,9 +66,9 @@ local function enqueue()
     call('ZADD', queue, digits(score), waiter)
   end
   call('ZADD', beats, now + waiter_life, waiter)
+  call('PEXPIRE', beats, queue_life) -- it may have vanished
   if not queued then
     call('PEXPIRE', queue, queue_life)
-    call('PEXPIRE', beats, queue_life)
     grace_until() -- not only from the next heartbeat on
   end
 end
@@ -105,7 +105,7 @@ local function take()
   local held = call('HMGET', state, 'token', side == 'write' and id or other)
   if held[1] and not held[2] then return busy(call('PTTL', state)) end
   if side == 'write' and held[2] then
-    call('PEXPIRE', state, lease, 'GT')
+    if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
     return 0, 0, held[1]
   end
   local last = read_until()

@@ -15,7 +15,8 @@ local look = {ARGV[3]}
 for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
 for i = 5, #ARGV do
   local waiter = ARGV[1] .. ':' .. ARGV[i]
-  if call('ZSCORE', beats, waiter) then
+  local queued = call('ZSCORE', writing, waiter) or call('ZSCORE', reading, waiter)
+  if queued and call('ZSCORE', beats, waiter) then
     call('ZADD', beats, now + waiter_life, waiter)
   else
     look[#look + 1] = ARGV[i]
@@ -25,6 +26,7 @@ if call('EXISTS', beats) == 0 then return look end
 
 if drop_dead() then wake() end
 local first = entitled()
+if first[1] then suspect(first[1]) end -- its heartbeats may have vanished
 for _, waiter in ipairs(first) do
   local process, ticket = split(waiter)
   if process == ARGV[1] then look[#look + 1] = ticket end

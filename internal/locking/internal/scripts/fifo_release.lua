@@ -25,7 +25,7 @@ local function read()
   local expiry = call('ZSCORE', readers, id)
   if not expiry or tonumber(expiry) <= now then return 0, false end
   call('ZREM', readers, id)
-  call('HDEL', tokens, id)
+  call('HDEL', tokens, id, id .. ' begun')
   local last = read_until()
   if not last then
     call('DEL', tokens)

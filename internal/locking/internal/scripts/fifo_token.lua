@@ -45,7 +45,8 @@ if side == 'write' then
   return token .. ' ' .. own
 end
 if tonumber(call('ZSCORE', readers, id) or 0) <= now then return 0 end
-local token = raised(call('HGET', tokens, id))
+local token = raised(call('HGET', tokens, id) or '0') -- they may have vanished
 call('HSET', tokens, id, token)
-if tonumber(token) > tonumber(call('HGET', tokens, 'token')) then call('HSET', tokens, 'token', token) end
+if tonumber(token) > tonumber(call('HGET', tokens, 'token') or '0') then call('HSET', tokens, 'token', token) end
+if call('PTTL', tokens) < 0 then call('PEXPIRE', tokens, read_until() - now) end
 return token

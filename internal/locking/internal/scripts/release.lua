@@ -7,10 +7,17 @@
 --         id of the holder, which begins with the process and a colon,
 --         queue action ('n' leave the queue alone, 'l' leave it, and give up a reservation);
 --       then, with a tombstone, its life in ms.
--- Returns for each lock: 1 done   0 the lock is not the holder's
+--       For one lock without a tombstone the action may be missing, for 'n'.
+-- Returns for each lock: 1 done   0 the lock is not the holder's. If one lock is done, it may be 1 instead of a list.
 --
 -- Running it twice changes things once: the second run does not find the holder.
 local call = redis.call
+
+-- The usual case comes first, as in acquire: one lock, for which nobody queues.
+if not ARGV[4] and call('HEXISTS', KEYS[1], ARGV[3]) == 1 and call('EXISTS', KEYS[2]) == 0 then
+  call('DEL', KEYS[1])
+  return 1
+end
 
 -- include enqueue.lua
 -- include wake.lua

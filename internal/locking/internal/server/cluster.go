@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +35,7 @@ func (s *Server) IsMoving(err error) bool {
 	}
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
-	return moved || ask || redis.IsTryAgainError(err)
+	return moved || ask || redis.IsTryAgainError(err) || IsBroken(err)
 }
 
 // Rest waits for a slot to move on or a lost connection to work again. It returns false when there is no time for that.
@@ -53,39 +53,61 @@ func Rest(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// EachBatch calls do with items in batches of one round trip each, node by node. If do reports that a node has not answered,
-// the node's other batches are skipped, so that it costs one time-out and not many. All nodes of a cluster have their turn
-// at the same time: one that does not answer must not hold up the others.
-func EachBatch[T any](s *Server, items []T, key func(T) string, do func(batch []T) (answered bool)) {
-	work := func(group []T) {
-		for batch := range slices.Chunk(group, Batch) {
-			if !do(batch) {
-				return
-			}
-		}
+// Subscribe returns a subscription without a channel yet. In a cluster any node passes on what all publish: each attempt goes to another
+// one, for the last may be silent.
+func (s *Server) Subscribe(ctx context.Context, attempt int) *redis.PubSub {
+	var masters []*redis.Client
+	if cluster, ok := s.Client.(cluster); ok {
+		var mu sync.Mutex
+		_ = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			masters = append(masters, master)
+			return nil
+		})
 	}
-	groups := byNode(s, items, key)
-	var running sync.WaitGroup
-	for _, group := range groups[1:] {
-		running.Go(func() { work(group) })
+	if len(masters) == 0 {
+		return s.Client.Subscribe(ctx)
 	}
-	work(groups[0])
-	running.Wait()
+	slices.SortFunc(masters, func(a, b *redis.Client) int { return strings.Compare(a.Options().Addr, b.Options().Addr) })
+	return masters[attempt%len(masters)].Subscribe(ctx)
 }
 
-// byNode splits items by node. A node that is not known is like a node of its own.
-func byNode[T any](s *Server, items []T, key func(T) string) [][]T {
-	cluster, ok := s.Client.(cluster)
-	if !ok || len(items) < 2 {
-		return [][]T{items}
+// shards is a client that spreads keys over servers by itself.
+type shards interface {
+	GetShardClientForKey(key string) (*redis.Client, error)
+}
+
+// single is a client of one server.
+type single interface {
+	Options() *redis.Options
+	PoolStats() *redis.PoolStats
+}
+
+// NodeOf returns the node that has a key.
+func (s *Server) NodeOf(key string) Node {
+	var node single
+	var err error
+	switch rdb := s.Client.(type) {
+	case cluster:
+		node, err = rdb.MasterForKey(context.Background(), key)
+	case shards:
+		node, err = rdb.GetShardClientForKey(key)
+	case single:
+		node = rdb
 	}
-	groups := make(map[*redis.Client][]T)
+	if err != nil || node == nil {
+		return Node{}
+	}
+	return Node{node}
+}
+
+// ByNode splits items by node, each of which has a key. Items whose node the client does not show have a node of their own.
+func ByNode[T any](s *Server, items []T, key func(T) string) map[Node][]T {
+	groups := make(map[Node][]T)
 	for _, item := range items {
-		node, err := cluster.MasterForKey(context.Background(), key(item))
-		if err != nil {
-			node = nil
-		}
+		node := s.NodeOf(key(item))
 		groups[node] = append(groups[node], item)
 	}
-	return slices.Collect(maps.Values(groups))
+	return groups
 }

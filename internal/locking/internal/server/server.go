@@ -31,9 +31,12 @@ type Server struct {
 	// on any one of them.
 	CanListen bool
 
-	textOnly atomic.Bool // EVALSHA is barred
+	textOnly atomic.Bool  // EVALSHA is barred
+	prompt   atomic.Bool  // the last answer came at once, to a client that keeps deadlines
+	doubted  atomic.Int64 // when a command last got no answer, in ns
 	replicas replicas
 	running  sync.WaitGroup // commands under way
+	outcomes sync.Pool      // channels for the outcomes of commands, to allocate less
 }
 
 // New returns the server of a client.
@@ -86,6 +89,38 @@ func (s *Server) Address() string {
 	}
 }
 
+// Patience is how long the client waits for an answer, 0 for ever; if it shows that.
+func (s *Server) Patience() (d time.Duration, known bool) {
+	switch rdb := s.Client.(type) {
+	case single:
+		return rdb.Options().ReadTimeout, true
+	case cluster:
+		return rdb.Options().ReadTimeout, true
+	case interface{ Options() *redis.RingOptions }:
+		return rdb.Options().ReadTimeout, true
+	default:
+		return 0, false
+	}
+}
+
+// ErrSettings means that settings of the client do not suit locks.
+var ErrSettings = errors.New("locking: settings of the client do not suit locks")
+
+// CheckSettings returns ErrSettings if the client waits longer for an answer than allowed. A command that was left behind keeps its
+// connection for so long, and Wait waits for it. Where the client keeps deadlines, these end it.
+func (s *Server) CheckSettings(most time.Duration) error {
+	switch patience, known := s.Patience(); {
+	case s.inPlace:
+		return nil
+	case known && patience <= 0:
+		return fmt.Errorf("%w: it has no ReadTimeout, so a command without an answer keeps its connection, and Close waits for it", ErrSettings)
+	case known && patience > most:
+		return fmt.Errorf("%w: its ReadTimeout of %s is longer than a third of the lease, %s", ErrSettings, patience, most)
+	default:
+		return nil
+	}
+}
+
 // noAnswer turns a time-out into ErrNoAnswer.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil {
@@ -101,26 +136,32 @@ func noAnswer(ctx context.Context, err error) error {
 // has a goroutine of its own, and is left behind when ctx ends or quit is closed. Then the client's own time-outs end
 // it, its answer is dropped, and Wait waits for it.
 func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan struct{}, command func(context.Context) (T, error)) (answer T, err error) {
-	ctx, cancel := context.WithDeadline(ctx, until)
+	bounded, cancel := context.WithDeadline(ctx, until) // another variable: one that changes would be allocated for the goroutine
 	defer cancel()
 	type outcome struct {
 		answer T
 		err    error
 	}
-	done := make(chan outcome, 1)
-	s.running.Go(func() {
-		answer, err := command(ctx)
+	done, used := s.outcomes.Get().(chan outcome)
+	if !used {
+		done = make(chan outcome, 1)
+	}
+	s.running.Add(1)
+	go func() { // running.Go would allocate another function
+		defer s.running.Done()
+		answer, err := command(bounded)
 		done <- outcome{answer, err}
-	})
+	}()
 	select {
 	case came := <-done:
-		return came.answer, noAnswer(ctx, came.err)
-	case <-ctx.Done():
+		s.outcomes.Put(done) // it is empty, and nobody else has it
+		return came.answer, noAnswer(bounded, came.err)
+	case <-bounded.Done():
 	case <-quit:
 	}
 	select {
 	case came := <-done: // both at once: take the answer
-		return came.answer, noAnswer(ctx, came.err)
+		return came.answer, noAnswer(bounded, came.err)
 	default:
 		return answer, scripts.ErrNoAnswer
 	}
@@ -128,8 +169,11 @@ func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan
 
 // IsAnswer reports whether the server has answered, if only to refuse.
 func IsAnswer(err error) bool {
+	if err == nil {
+		return true
+	}
 	refused := redis.Error(nil)
-	return err == nil || errors.As(err, &refused)
+	return errors.As(err, &refused)
 }
 
 // passing is how refusals begin that pass without anybody's doing, or when an operator has done something.
@@ -139,10 +183,24 @@ var passing = []string{
 }
 
 // IsPassing reports whether the server has refused for a reason that may pass: another script runs for long, a server becomes
-// master, or has no memory just now. It has changed nothing.
+// master, or has no memory just now. It has changed nothing, unless IsBroken says so.
 func IsPassing(err error) bool {
 	refused := redis.Error(nil)
-	return errors.As(err, &refused) && slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(refused.Error(), code) })
+	return errors.As(err, &refused) && (IsBroken(err) ||
+		slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(refused.Error(), code) }))
+}
+
+// IsBroken reports whether a script may have ended in the middle for such a reason. Either its slot went away meanwhile, as
+// services do it that have no servers of one's own; or a server before Redis 7 says so of any command in a script that it refuses.
+// The script's work until then is done.
+func IsBroken(err error) bool {
+	refused := redis.Error(nil)
+	if !errors.As(err, &refused) {
+		return false
+	}
+	why := refused.Error()
+	return strings.Contains(why, "attempted to access a non local key") || strings.HasPrefix(why, "ERR Error running script ") &&
+		slices.ContainsFunc(passing, func(code string) bool { return strings.Contains(why, ": -"+code) })
 }
 
 // ErrRights means that the server refuses commands that locks need.

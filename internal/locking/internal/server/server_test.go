@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/busytest"
 	"inventory/internal/locking/internal/scripts"
@@ -40,6 +39,7 @@ func start(t *testing.T, patience time.Duration) (*servertest.Redis, map[string]
 	for kind, keeps := range map[string]bool{"keeps deadlines": true, "keeps none": false} {
 		rdb := redis.NewClient(&redis.Options{
 			Addr: own.Addr(), DisableIdentity: true, ContextTimeoutEnabled: keeps, ReadTimeout: patience, PoolTimeout: busytest.Patience, MaxRetries: -1,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		})
 		s := server.New(rdb)
 		t.Cleanup(func() {
@@ -142,7 +142,7 @@ func TestRunAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := []scripts.Call{inspect("a"), inspect("no lock"), inspect("b")}
-		answers, answered := s.RunAll(t.Context(), soon(), calls)
+		answers, answered := s.Line(s.NodeOf("")).RunAll(soon(), calls)
 		if !answered {
 			t.Errorf("%s: no answer", kind)
 		}
@@ -162,7 +162,7 @@ func TestRunAllWithoutAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, s := range servers {
-		answers, answered := s.RunAll(t.Context(), time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")})
+		answers, answered := s.Line(s.NodeOf("")).RunAll(time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")})
 		for _, answer := range answers {
 			if answered || server.IsAnswer(answer.Err()) {
 				t.Errorf("%s: %v is an answer", kind, answer.Err())
@@ -305,31 +305,6 @@ func TestClientInsideOfAnother(t *testing.T) {
 	}
 }
 
-// With one server, work is split by size only, and ends with the first batch without an answer.
-func TestEachBatchOfOneServer(t *testing.T) {
-	t.Parallel()
-	_, servers := start(t, busytest.Patience)
-	for kind, s := range servers {
-		var batches []string
-		do := func(some []string) bool {
-			batches = append(batches, strings.Join(some, ""))
-			return len(batches) < 2
-		}
-		server.EachBatch(s, []string{"a", "b", "c"}, strings.ToUpper, do)
-		if len(batches) != 1 || batches[0] != "abc" {
-			t.Errorf("%s: %v", kind, batches)
-		}
-		server.EachBatch(s, slices.Repeat([]string{"d"}, 2*server.Batch), strings.ToUpper, do)
-		if len(batches) != 2 || batches[1] != strings.Repeat("d", server.Batch) {
-			t.Errorf("%s: %v", kind, batches)
-		}
-		server.EachBatch(s, nil, strings.ToUpper, do)
-		if len(batches) != 2 {
-			t.Errorf("%s: a batch of nothing", kind)
-		}
-	}
-}
-
 // Calls that are repeated in full need no second connection.
 func TestRunAllOverOneConnection(t *testing.T) {
 	t.Parallel()
@@ -346,7 +321,7 @@ func TestRunAllOverOneConnection(t *testing.T) {
 		s.Wait()
 		_ = rdb.Close()
 	})
-	answers, _ := s.RunAll(t.Context(), soon(), []scripts.Call{inspect("a"), inspect("b")})
+	answers, _ := s.Line(s.NodeOf("")).RunAll(soon(), []scripts.Call{inspect("a"), inspect("b")})
 	for i, answer := range answers {
 		if answer.Err() != nil {
 			t.Errorf("the answer to call %d is %v", i, answer.Err())

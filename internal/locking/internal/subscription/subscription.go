@@ -4,6 +4,7 @@ package subscription
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -75,7 +76,7 @@ func (s *Subscription) Doubt(heard bool) {
 	s.renew = s.renew || first || time.Since(s.since) >= s.Silence
 }
 
-// Polled is called when the server has answered a caller who cannot be woken. What goes wrong is reported once it is more than a
+// Polled is called when the server has answered a caller that cannot be woken. A failure is reported once it is more than a
 // moment without a connection.
 func (s *Subscription) Polled() {
 	s.mu.Lock()
@@ -85,8 +86,8 @@ func (s *Subscription) Polled() {
 	}
 }
 
-// Unheard is called when a caller has had its turn without having been woken. That can be: a lease ran out, or the message is
-// about to come. But not again and again.
+// Unheard is called when a caller has had its turn without having been woken. It is possible once: a lease ran out, or the message is
+// about to come. It must not be so again and again.
 func (s *Subscription) Unheard() {
 	if !s.connected.Load() || s.unheard.Add(1) < deafAfter {
 		return
@@ -144,7 +145,7 @@ func (s *Subscription) fails(err error) {
 	s.failure = err
 }
 
-// Listen receives until stop is closed. What fails, is refused or falls silent continues on a new connection.
+// Listen receives until stop is closed. After a failure, a refusal or silence it goes on over a new connection.
 func (s *Subscription) Listen(stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -153,18 +154,20 @@ func (s *Subscription) Listen(stop <-chan struct{}) {
 		<-stop
 		cancel()
 	})
-	for pause := policy.Reconnect; ctx.Err() == nil; pause = min(2*pause, policy.LastReconnect) {
-		if s.receive(ctx) {
+	pause := policy.Reconnect
+	for attempt := rand.IntN(1 << 14); ctx.Err() == nil; attempt++ { // so that processes spread over the nodes
+		if s.receive(ctx, attempt) {
 			pause = policy.Reconnect
 		}
 		server.Rest(ctx, pause)
+		pause = min(2*pause, policy.LastReconnect)
 	}
 }
 
 // receive receives on one connection, until ctx ends, it fails or the subscription is to be made anew. It reports whether it has
 // worked. A dead host sends no error, so after a silence it sends a ping.
-func (s *Subscription) receive(ctx context.Context) (worked bool) {
-	sub := s.server.Client.Subscribe(ctx)
+func (s *Subscription) receive(ctx context.Context, attempt int) (worked bool) {
+	sub := s.server.Subscribe(ctx, attempt)
 	defer s.connected.Store(false)
 	defer func() { _ = sub.Close() }()
 	if err := sub.Subscribe(ctx, s.channel); err != nil {

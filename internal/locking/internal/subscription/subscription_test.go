@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -93,7 +92,7 @@ func (l *listener) publish(payload string) {
 // Messages arrive in order, also after a silence of several pings: the test runs in virtual time, where each is answered at once.
 func TestReceive(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		memory := miniredis.NewMiniRedis()
 		t.Cleanup(memory.Close)
 		client := redis.NewClient(&redis.Options{

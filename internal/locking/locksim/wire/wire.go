@@ -14,7 +14,7 @@ type Wire struct {
 	over chan struct{} // closed when nobody reads it any more
 }
 
-// New returns a wire. What is written goes to send. When the client has closed it, or it was hung up, close is called.
+// New returns a wire. Written bytes go to send. When the client has closed it, or it was hung up, close is called.
 func New(send func([]byte), close func()) *Wire {
 	near, far := net.Pipe()
 	w := &Wire{Conn: near, in: make(chan []byte, 1<<10), over: make(chan struct{})}
