@@ -78,8 +78,8 @@ var mutants = map[string]struct {
 	"that retakes what was taken again": {
 		flags: []string{"--fault=none"},
 		edits: []edit{{
-			"../internal/stock/tables/settle.go", regexp.MustCompile(`case d\.Status != stock\.StatusExpired, stock\.CodeOf\(err\) != stock\.CodeNotReserved:`),
-			"case d.Status != stock.StatusExpired && d.Status != stock.StatusCommitted:",
+			"../internal/stock/tables/settle.go", regexp.MustCompile(`d\.Removed, !r\.Request\.MayRetake\(d\.Status\), stock\.CodeOf\(err\) != stock\.CodeNotReserved:`),
+			"d.Removed, !r.Request.MayRetake(d.Status) && d.Status != stock.StatusCommitted:",
 		}},
 		says: []string{"missing"},
 	},
@@ -95,6 +95,17 @@ var mutants = map[string]struct {
 		flags: []string{"--fault=none"},
 		edits: []edit{{"../internal/stock/selling/deduct.go", regexp.MustCompile(`err == nil && !d\.Status\.Live\(\)`), `err == nil && d.Status == ""`}},
 		says:  []string{"ended"},
+	},
+	"that makes a change of an order again": {
+		flags: []string{"--fault=none"},
+		edits: []edit{
+			{"../internal/stock/tables/change.go", regexp.MustCompile(`case there\.Ref != "":`), `case there.Ref != "" && r.Change.Ref == "":`},
+			{"../internal/stock/change.go", regexp.MustCompile(`case f\.RefUsed:`), `case f.RefUsed && r.Change.Ref == "":`},
+			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`WHERE d\.sku_id = \$1 AND d\.order_id = \$2;`), "WHERE d.sku_id = $1 AND d.order_id = $2 ON CONFLICT DO NOTHING;"},
+			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`FROM orders o WHERE o\.order_id = \$1;`), "FROM orders o WHERE o.order_id = $1 ON CONFLICT DO NOTHING;"},
+			{"../internal/stock/postgres/settle.sql", regexp.MustCompile(`AS new \(o, r, k, u, e, why\)`), "AS new (o, r, k, u, e, why) ON CONFLICT DO NOTHING"},
+		},
+		says: []string{"amendment", "audit", "different"},
 	},
 	"with the fence open": {
 		flags: []string{"--lock=fair", "--fault=Redis emptied while writes are late"},

@@ -15,7 +15,7 @@ import (
 // writes for a caller that is long gone. Busy machines have such processes, so the promises are not held to here.
 var promisesOfTime = regexp.MustCompile(`^(seed \d+: (not final|false refusal|stranded|too early|too late|late): |play it again: )`)
 
-// playChaos plays a short round as a person does. Whatever the machine is, the rows have to be those of the answers.
+// playChaos plays a short round as a person does. On any machine the rows have to be those of the answers.
 func playChaos(t *testing.T, args ...string) (d report.Document, printed string) {
 	t.Helper()
 	result := filepath.Join(t.TempDir(), "result.json")

@@ -35,7 +35,7 @@ type reportFlags struct {
 }
 
 // deliver runs a scenario, and writes its report; with an error, of what was measured until then. Files are opened beforehand, so that
-// no run is lost for want of one. What is wrong by the report is an error, in addition to that of the run.
+// no run is lost for want of one. A fault in the report is an error, in addition to that of the run.
 func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(ctx context.Context) (report.Document, error)) (err error) {
 	var opened servers.Closers
 	defer func() { err = errors.Join(err, opened.Close()) }()

@@ -90,20 +90,21 @@ func TestStandardOutputHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongIsKnownBeforeTheRun: a mistake does not cost the time of a run.
-func TestWhatIsWrongIsKnownBeforeTheRun(t *testing.T) {
+// TestMistakeIsReportedBeforeTheRun: a mistake does not cost the time of a run.
+func TestMistakeIsReportedBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	for name, c := range map[string]struct {
 		args []string
+		code int
 		says string
 	}{
-		"no such folder":  {[]string{"--html=none/there.html"}, "--html: open none/there.html"},
-		"one file":        {[]string{"--html", file, "--json", file}, "cannot both be written"},
-		"a flag too much": {[]string{"--html"}, "--html"},
+		"no such folder":  {[]string{"--html=none/there.html"}, 1, "--html: open none/there.html"},
+		"one file":        {[]string{"--html", file, "--json", file}, 1, "cannot both be written"},
+		"a flag too much": {[]string{"--html"}, 2, "--html"},
 	} {
 		m := &measured{document: aRun(30)}
-		m.with(t, c.args...).wantOneLine(t, c.says)
+		m.with(t, c.args...).wantOneLine(t, c.code, c.says)
 		if m.runs > 0 {
 			t.Errorf("%s: it ran", name)
 		}
@@ -144,7 +145,7 @@ func TestATeamsBoundsDecide(t *testing.T) {
 		"with a bound of its own": {[]string{"--fail-on-miss", "--target", "p99 ms=40"}, 0, "", "targets: ✓ 2 met, ? 1 undecided"},
 		"which may be missed":     {[]string{"--fail-on-miss", "--target=p99 ms=40", "--target=ratio=2"}, 1, "missed: 1 target: ratio", "at least 2"},
 		"unknown":                 {[]string{"--target=p98=40"}, 1, `--target: there is no target "p98"; there are ["p99 ms" "left" "ratio"]`, "✓ 1 met"},
-		"no number":               {[]string{"--target=p99 ms=much"}, 1, "--target", ""},
+		"no number":               {[]string{"--target=p99 ms=much"}, 2, "--target", ""},
 	} {
 		object := filepath.Join(t.TempDir(), "report.json")
 		got := (&measured{document: decided()}).with(t, append(c.args, "--json", object)...)

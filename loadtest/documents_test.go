@@ -20,32 +20,60 @@ func generated(t *testing.T, document, name string) string {
 	return block
 }
 
-// TestDocumentsShowWhatExplainWrote: README.md and BENCHMARKS.md have the table, the plot and the line of the page that
-// explain --markdown wrote, and the plot is of the same run.
-func TestDocumentsShowWhatExplainWrote(t *testing.T) {
+// TestPlotOfExplainIsOfItsRun: the plot beside the page that explain --markdown wrote has the rows of its first table.
+func TestPlotOfExplainIsOfItsRun(t *testing.T) {
 	t.Parallel()
 	written, picture := readFile(t, "../docs/benchmarks/explain.md"), readFile(t, "../docs/benchmarks/explain-effects.svg")
-	for document, folder := range map[string]string{"../README.md": "docs/benchmarks/", "../docs/BENCHMARKS.md": "benchmarks/"} {
-		block := generated(t, document, "explain")
-		shown := strings.Replace(block, "]("+folder, "](", 1)
-		if !strings.HasPrefix(block, "| with |") || shown == block || !strings.Contains(written, "\n\n"+shown+"\n") {
-			t.Errorf("%s has, and docs/benchmarks/explain.md has not:\n%s", document, block)
-		}
-		for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+, not [^|]+) \| × (\S+) \|`).FindAllStringSubmatch(block, -1) {
-			if !strings.Contains(picture, ">"+row[1]+"<") || !strings.Contains(picture, ">"+row[2]+"<") {
-				t.Errorf("the plot is of another run than %q", row[0])
-			}
+	rows := regexp.MustCompile(`(?m)^\| ([^|]+, not [^|]+) \| × (\S+) \|`).FindAllStringSubmatch(written, -1)
+	if len(rows) != 4 {
+		t.Errorf("got %q, want a row for batches, segments, processes and locks", rows)
+	}
+	for _, row := range rows {
+		if !strings.Contains(picture, ">"+row[1]+"<") || !strings.Contains(picture, ">"+row[2]+"<") {
+			t.Errorf("the plot is of another run than %q", row[0])
 		}
 	}
 }
 
-// TestDocumentsShowTheAfternoon: README.md and BENCHMARKS.md have the first table of the page that contenders --markdown wrote.
-func TestDocumentsShowTheAfternoon(t *testing.T) {
+// TestReadmeShowsTheAfternoon: README.md has the first table of the page that contenders --markdown wrote.
+func TestReadmeShowsTheAfternoon(t *testing.T) {
 	t.Parallel()
 	written := readFile(t, "../docs/benchmarks/afternoon.md")
-	for _, document := range []string{"../README.md", "../docs/BENCHMARKS.md"} {
-		if block := generated(t, document, "afternoon"); strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
-			t.Errorf("%s has, and docs/benchmarks/afternoon.md has not:\n%s", document, block)
+	if block := generated(t, "../README.md", "afternoon"); strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
+		t.Errorf("README.md has, and docs/benchmarks/afternoon.md has not:\n%s", block)
+	}
+}
+
+// TestPagesAreOfTheirCommands: each page of docs/benchmarks names the command that made it, which the program still knows, and the
+// commit of that program. BENCHMARKS.md lists each page with the commit.
+func TestPagesAreOfTheirCommands(t *testing.T) {
+	t.Parallel()
+	older := map[string]bool{"explain.md": true, "afternoon.md": true} // pages without the name of a clean commit
+	pages, err := filepath.Glob("../docs/benchmarks/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	list := readFile(t, "../docs/BENCHMARKS.md")
+	for _, page := range pages {
+		name, text := filepath.Base(page), readFile(t, page)
+		made := regexp.MustCompile("^# (\\S+)\n\n`go run \\./loadtest (.+)` made this page\\.\n").FindStringSubmatch(text)
+		if made == nil {
+			t.Errorf("%s does not begin with its scenario and its command", name)
+			continue
+		}
+		parser, err := kong.New(&scenarios{}, options()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if command, err := parser.Parse(strings.Fields(made[2])); err != nil || command.Selected().Name != made[1] {
+			t.Errorf("%s is not of a command of this program: %q: %v", name, made[2], err)
+		}
+		commit := regexp.MustCompile(`\n- audit: OK\n- [^\n]*; revision ([0-9a-f]{12})[;.]`).FindStringSubmatch(text)
+		if (commit == nil) != older[name] {
+			t.Errorf("%s: got commit %q, want that of a clean checkout, and if it has one, no exception for it", name, commit)
+		}
+		if row := regexp.MustCompile(`(?m)^\| \[.+\]\(benchmarks/` + name + `\) .*$`).FindString(list); row == "" || commit != nil && !strings.Contains(row, commit[1]) {
+			t.Errorf("docs/BENCHMARKS.md has no row of %s with its commit %q", name, commit)
 		}
 	}
 }

@@ -94,62 +94,62 @@ func TestKeysAreMarked(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongIsToldInOneLine gives each scenario flags that cannot work, and addresses where nobody answers.
-func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
+// TestWrongFlagIsReportedInOneLine gives each scenario flags that cannot work, and addresses where nobody answers.
+func TestWrongFlagIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	orders := writeFile(t, handMade)
 	stranger := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(stranger.Close) // after the parallel tests below
 	service, postgres := "--url=http://me:secret@"+nobody, "--database-url=postgres://me:secret@"+nobody+"/db?sslmode=disable"
-	for says, args := range map[string][]string{
-		"replays":                  {"replays"},
-		"--order":                  {"replay", "--order=x"},
-		"--stock-factor: expected": {"replay", "--stock-factor=much"},
-		"--stock-factor must be 0": {"replay", "--stock-factor=NaN"},
-		"--concurrency":            {"replay", "--concurrency=0"},
-		"--log-level":              {"replay", "--log-level=loud"},
-		"run from the root of the repository, or name a file with --orders": {"replay"},
-		"none.csv":                       {"replay", "--orders=none.csv"},
-		"--json: open none/there.json":   {"replay", "--orders=" + shopFile, "--json=none/there.json"},
+	wrong := map[string][]string{
+		"replays":                        {"replays"},
+		"--order":                        {"replay", "--order=x"},
+		"--stock-factor: expected":       {"replay", "--stock-factor=much"},
+		"--stock-factor must be 0":       {"replay", "--stock-factor=NaN"},
+		"--concurrency":                  {"replay", "--concurrency=0"},
+		"--log-level":                    {"replay", "--log-level=loud"},
 		"--url needs --database-url":     {"replay", service},
 		"--url and --redis-url":          {"replay", service, postgres, "--redis-url=redis://:secret@h"},
 		"--private-servers excludes":     {"replay", service, "--private-servers"},
 		"--url, number 2":                {"replay", "--url=http://h,me:secret@h", postgres},
 		"--url, number 1":                {"replay", "--url=http://me:secret@h:%zz", postgres},
-		"start the service: reach Redis": {"replay", "--orders", orders, "--redis-url=redis://me:secret@" + nobody},
-		"start the service: redis URL":   {"replay", "--orders", orders, "--redis-url=http://me:secret@" + nobody},
-		"database URL":                   {"replay", "--orders", orders, "--database-url=mysql://me:secret@" + nobody},
-		"no inventory service":           {"replay", "--orders", orders, "--url=" + stranger.URL, postgres},
-
-		"--stock must be":                       {"flash-sale", "--stock=0"},
-		"--quantity: must be":                   {"flash-sale", "--quantity=5-1"},
-		"--spike-rate must be":                  {"flash-sale", "--spike-rate=NaN"},
-		"--storm-for must be":                   {"flash-sale", "--storm-for=-1s"},
-		"--arrivals":                            {"flash-sale", "--arrivals=soon"},
+		"--stock must be":                {"flash-sale", "--stock=0"},
+		"--quantity: must be":            {"flash-sale", "--quantity=5-1"},
+		"--spike-rate must be":           {"flash-sale", "--spike-rate=NaN"},
+		"--storm-for must be":            {"flash-sale", "--storm-for=-1s"},
+		"--arrivals":                     {"flash-sale", "--arrivals=soon"},
+		"--length must be":               {"chaos", "--length=1s"},
+		"--lock":                         {"chaos", "--lock=redlock"},
+		"--segments":                     {"explain", "--segments=1,1"},
+		"--processes":                    {"explain", "--processes=0,3"},
+		"--for":                          {"explain", "--for=10ms"},
+		`there is no case "one"`:         {"contenders", "--case=one;two"},
+		`--case: there is no case "one"`: {"locks", "--case=one;two"},
+		`there is no case "one caller"`:  {"locks", "--break", "--case=one caller"},
+	}
+	failing := map[string][]string{
+		"run from the root of the repository, or name a file with --orders": {"replay"},
+		"none.csv":                              {"replay", "--orders=none.csv"},
+		"--json: open none/there.json":          {"replay", "--orders=" + shopFile, "--json=none/there.json"},
+		"start the service: reach Redis":        {"replay", "--orders", orders, "--redis-url=redis://me:secret@" + nobody},
+		"start the service: redis URL":          {"replay", "--orders", orders, "--redis-url=http://me:secret@" + nobody},
+		"database URL":                          {"replay", "--orders", orders, "--database-url=mysql://me:secret@" + nobody},
+		"that is no answer of the service":      {"replay", "--orders", orders, "--url=" + stranger.URL, postgres},
 		"at most 5000000 can be planned":        {"flash-sale", "--spike-rate=90000", "--spike-for=1h"},
 		"no request at all":                     {"flash-sale", "--trickle-for=0s", "--spike-for=0s", "--storm-for=0s", "--cool-down-for=0s"},
 		"start the service: reach Post":         {"flash-sale", postgres},
 		"reach the service at http://" + nobody: {"flash-sale", service, postgres},
-
-		"--length must be": {"chaos", "--length=1s"},
-		"--lock":           {"chaos", "--lock=redlock"},
-		"no fault":         {"chaos", "--fault=rain"},
-
-		"--segments":  {"explain", "--segments=1,1"},
-		"--processes": {"explain", "--processes=0,3"},
-		"--for":       {"explain", "--for=10ms"},
-
-		`there is no case "one"`: {"contenders", "--case=one;two"},
-		"reach PostgreSQL":       {"contenders", "--redis-url=redis://" + nobody, postgres},
-
-		`--case: there is no case "one"`: {"locks", "--case=one;two"},
-		"redis URL: must be":             {"locks", "--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"},
-		"MongoDB URL: must be":           {"locks", "--case=one caller", "--mongodb-url=http://me:secret@h"},
-		`there is no case "one caller"`:  {"locks", "--break", "--case=one caller"},
-	} {
-		t.Run(says, func(t *testing.T) {
-			t.Parallel()
-			runWith(t.Context(), args...).wantOneLine(t, says)
-		})
+		"no fault":                              {"chaos", "--fault=rain"},
+		"reach PostgreSQL":                      {"contenders", "--redis-url=redis://" + nobody, postgres},
+		"redis URL: must be":                    {"locks", "--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"},
+		"MongoDB URL: must be":                  {"locks", "--case=one caller", "--mongodb-url=http://me:secret@h"},
+	}
+	for code, calls := range map[int]map[string][]string{2: wrong, 1: failing} {
+		for says, args := range calls {
+			t.Run(says, func(t *testing.T) {
+				t.Parallel()
+				runWith(t.Context(), args...).wantOneLine(t, code, says)
+			})
+		}
 	}
 }

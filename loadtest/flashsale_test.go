@@ -32,7 +32,7 @@ func readReport(t *testing.T, text string) (d report.Document) {
 	return d
 }
 
-// told are the numbers of the second column of a report's table, by the first. What is not known is none.
+// told are the numbers of the second column of a report's table, by the first. An unknown number is left out.
 func told(d report.Document, section string) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range d.Sections {
@@ -121,7 +121,7 @@ func TestASeedIsSoldOnceUnderItsLimit(t *testing.T) {
 	}
 	again := runWith(t.Context(), smallSale(args...)...)
 	again.err = again.err[strings.Index(again.err, "\n")+1:] // after the line that says what begins
-	again.wantOneLine(t, "was sold on this database before")
+	again.wantOneLine(t, 1, "was sold on this database before")
 }
 
 // wantPlots demands plots that can be drawn.

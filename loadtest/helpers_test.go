@@ -14,6 +14,9 @@ package main
 //   - measured: is a scenario that measures nothing and reports what a test says
 //   - readFile
 //
+// documents_test.go
+//   - generated: is what a document has between the marks of a name
+//
 // flashsale_test.go
 //   - figure: is the value of a figure, -1 if there is none
 //   - readReport: reads a report that was written as JSON

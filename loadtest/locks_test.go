@@ -47,6 +47,10 @@ func wantWork(t *testing.T, s report.Section, row []string) (got bool) {
 	if cell("per second") == "-" || asked && !got && strings.HasPrefix(row[0], "inventory") {
 		t.Errorf("%s: %s did nothing: %q", s.Name, row[0], row)
 	}
+	told := slices.Contains(s.Table.Columns, "server us per acquisition") && cell("server us per acquisition") != "-"
+	if got && strings.HasPrefix(row[0], "inventory") && (cell("allocations per acquisition") == "-" || told != (s.Name == "one caller")) {
+		t.Errorf("%s: %s: allocations are not told, or the server's time, or that time between processes: %q", s.Name, row[0], row)
+	}
 	if cell("violations") != "0" || slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "failed: ") }) {
 		t.Errorf("%s: %s went wrong: %q, %q", s.Name, row[0], row, s.Notes)
 	}
@@ -131,7 +135,7 @@ func TestBreakingIsInterrupted(t *testing.T) {
 		return errs.Write(line)
 	})
 	code := run(ctx, []string{"locks", "--break", "--json=-", "--case", strings.Join(chosen, ";")}, cli.Streams{Out: &out, Err: watched})
-	if told := errs.String(); code != 1 || strings.Count(told, "\n") != len(chosen)+1 || !strings.HasSuffix(told, "the breaking of locks was stopped: context canceled\n") {
+	if told := errs.String(); code != 1 || strings.Count(told, "\n") != len(chosen)+1 || !strings.HasSuffix(told, "the breaking of locks was stopped: it was interrupted\n") {
 		t.Errorf("exit status %d, told %q, want the faults and one line", code, told)
 	}
 	d := readReport(t, out.String())

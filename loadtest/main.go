@@ -89,7 +89,7 @@ func about(shows, takes, needs string, more ...string) string {
 	return strings.Join(append([]string{"Shows: " + shows, "Takes: " + takes, "Needs: " + needs}, more...), "\n\n")
 }
 
-// What scenarios need that run on servers of their own, on those or others, and on anything.
+// The needs of scenarios: servers of their own, those or others, anything.
 const (
 	needsPrograms = "the programs of PostgreSQL and Redis (scripts/install-servers finds them), of which it starts its own"
 	needsServers  = needsPrograms + "; or servers of yours: --database-url, --redis-url."

@@ -52,7 +52,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	// What closes idle connections sleeps, and a pool whose server is down checks once a second whether it has been closed.
+	// The goroutine that closes idle connections sleeps, and a pool whose server is down checks once a second whether it has been closed.
 	cleaning := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
 	forgetting := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner")
 	if err := busytest.Leaks(cleaning, forgetting); err != nil && code == 0 {
@@ -74,11 +74,11 @@ func runWith(ctx context.Context, args ...string) outcome {
 	return outcome{code, out.String(), errs.String()}
 }
 
-// wantOneLine demands a failure in one line that contains says.
-func (o outcome) wantOneLine(t *testing.T, says string) {
+// wantOneLine demands an exit status, and one line that contains says.
+func (o outcome) wantOneLine(t *testing.T, code int, says string) {
 	t.Helper()
-	if o.code != 1 || o.out != "" || strings.Count(o.err, "\n") != 1 || !strings.Contains(o.err, says) {
-		t.Errorf("exit status %d, standard output %q, standard error %q; want one line with %q", o.code, o.out, o.err, says)
+	if o.code != code || o.out != "" || strings.Count(o.err, "\n") != 1 || !strings.Contains(o.err, says) {
+		t.Errorf("exit status %d, standard output %q, standard error %q; want %d and one line with %q", o.code, o.out, o.err, code, says)
 	}
 	if strings.Contains(o.err, "secret") {
 		t.Errorf("a secret is told: %s", o.err)
@@ -120,7 +120,7 @@ func TestACorruptFileSendsNothing(t *testing.T) {
 	file := writeFile(t, "order_id,at,buyer_id,sku,quantity\n1,2010-12-01T08:26:00Z,2,85123A,6\n1,2010-12-01T08:26:00Z,2,85123A,x\n")
 	result := filepath.Join(t.TempDir(), "result.json")
 	runWith(t.Context(), "replay", "--orders", file, "--url", service.URL, "--database-url", "sqlite:"+file, "--json", result).
-		wantOneLine(t, file+`: line 3: quantity "x"`)
+		wantOneLine(t, 1, file+`: line 3: quantity "x"`)
 	if asked.Load() > 0 {
 		t.Errorf("%d requests were sent", asked.Load())
 	}
@@ -134,7 +134,7 @@ func TestTheDatabaseOfTheServiceIsNeeded(t *testing.T) {
 	t.Parallel()
 	url, databaseURL := startService(t)
 	runWith(t.Context(), "replay", "--orders", writeFile(t, handMade), "--url", url, "--database-url", databaseURL+".not").
-		wantOneLine(t, "there is no SQLite file")
+		wantOneLine(t, 1, "there is no SQLite file")
 	_, other := startService(t)
 	got := runWith(t.Context(), "replay", "--orders", writeFile(t, handMade), "--url", url, "--database-url", other, "--json=-")
 	if got.code != 1 || !strings.Contains(got.err, "is it the one that the service uses?") || !strings.Contains(got.out, `"wrong":["`) {

@@ -37,11 +37,14 @@ func sharded() []struct{ table, key string } {
 		{"deductions", "sku_id"},
 		{"deduction_parts", "sku_id"},
 		{"amendments", "sku_id"},
+		{"additions", "sku_id"},
 		{"movements", "sku_id"},
 		{"buyers", "sku_id"},
 		{"pruned", "sku_id"},
 		{"orders", "order_id"},
 		{"order_lines", "order_id"},
+		{"order_changes", "order_id"},
+		{"forgotten", "name"},
 	}
 }
 
@@ -103,7 +106,7 @@ func distributions(shards int) []distribution {
 		})
 }
 
-// Distribute turns a database with an up-to-date schema into one of Citus, and returns all steps. What is done already stays.
+// Distribute turns a database with an up-to-date schema into one of Citus, and returns all steps. Completed steps stay.
 // It is one transaction, and no other one writes meanwhile. A dry run only returns what there is to do.
 func Distribute(ctx context.Context, coordinatorURL string, shards int, dryRun bool) (done []Distribution, err error) {
 	conn, err := pgx.Connect(ctx, coordinatorURL)

@@ -106,8 +106,8 @@ func (m *Migrator) up(ctx context.Context) error {
 	}
 }
 
-// Down undoes the last applied step. If there is none it does nothing. What is lost the step says; if that is more than may be, Down
-// fails and undoes nothing.
+// Down undoes the last applied step. If there is none it does nothing. The step says what is lost; if that is more than may be,
+// Down fails and undoes nothing.
 func (m *Migrator) Down(ctx context.Context) error {
 	if err := m.down(ctx); err != nil {
 		return fmt.Errorf("migrate down: %w", err)

@@ -114,7 +114,7 @@ func TestAKilledMigrationGoesOn(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
-	// What a build that was killed leaves.
+	// The remains of a killed build.
 	execute(t, url, `CREATE INDEX deductions_by_end ON deductions (expires_at)`,
 		`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'deductions_by_end'::regclass`)
 	if _, err := migrate(t.Context(), url); err != nil {
@@ -136,7 +136,7 @@ func TestAKilledMigrationGoesOn(t *testing.T) {
 //go:embed testdata/0.1.0/*.sql
 var earlierStatements embed.FS
 
-// earlier opens a database as a program of 0.1.0 does: its writes are those statements. What that program did not send does nothing.
+// earlier opens a database as a program of 0.1.0 does: its writes are those statements. A statement that it did not send does nothing.
 func earlier(ctx context.Context, t *testing.T, url string) stock.Store {
 	t.Helper()
 	folder, err := fs.Sub(earlierStatements, "testdata/0.1.0")
@@ -145,17 +145,24 @@ func earlier(ctx context.Context, t *testing.T, url string) stock.Store {
 	}
 	now, then := postgres.Statements(), tables.ReadSQL(folder)
 	// Those that search or read the clock have other arguments or columns by now, so those of today take their place.
-	reads := []string{"statuses", "views", "has_expired", "next_expiry", "skus_with_expired", "expire", "clock"}
+	reads := []string{"statuses", "views", "has_expired", "next_expiry", "skus_with_expired", "expire", "clock", "uncount_buyers"}
 	store, err := postgres.OpenLater(ctx, url, 2, postgres.Access{SQL: func(name string) tables.SQL {
-		switch earlier, there := then[name]; {
+		earlier, there := then[name]
+		earlier.Text = strings.ReplaceAll(earlier.Text, "d.created_at, d.expires_at", "d.created_at, d.committed_at, d.expires_at")
+		switch {
 		case name == "lock_sku", name == "add_up_ledger":
 			return tables.SQL{Text: `SELECT WHERE $1::text IS NULL`}
-		case !there || slices.Contains(reads, name):
-			return now.Of(name)
+		case !there || slices.Contains(reads, name): // as far as the base schema has the columns
+			today := now.Of(name)
+			today.Text = strings.NewReplacer("coalesce(d.counted_at, d.sku_id)", "d.sku_id", "coalesce(k.limit_group, '')", "''").Replace(today.Text)
+			return today
+		case name == "lock_whole": // as all, without when it was committed, and without where the buyer is counted, and the revision
+			earlier.Text = strings.Replace(earlier.Text, "\nFROM", ", '', 0, false\nFROM", 1)
+			return earlier
 		case lastParameter(earlier.Text) != lastParameter(now.Of(name).Text):
 			t.Errorf("%s has other arguments than that of 0.1.0", name)
 		}
-		return then[name]
+		return earlier
 	}}, patient)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +250,7 @@ func TestProcessesSellBesideAMigration(t *testing.T) {
 	if want := 50 + moved.Load(); err != nil || status.Stock != want || status.Committed != sold.Load() {
 		t.Errorf("%+v, %v; want %d put in and %d sold", status, err, want, sold.Load())
 	}
-	audit, err := store.Audit(t.Context(), "")
+	audit, err := store.Audit(t.Context(), "", nil)
 	if err != nil || !audit.OK() {
 		t.Errorf("%+v, %v", audit, err)
 	}
@@ -288,4 +295,33 @@ func sellOne(ctx context.Context, store stock.Store, sku, id string, at time.Tim
 		err = errors.Join(err, s.Err)
 	}
 	return err
+}
+
+// TestMarksAgreeWithCounts: 0.1.0 left deductions that it counted without a mark, and marks of deductions that it no longer counted.
+func TestMarksAgreeWithCounts(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	base(t, url)
+	grow(t, url, 3, 0)
+	const orders = `INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at, limited)
+		SELECT $1, 'o ' || n, CASE WHEN n %% 7 > 0 THEN 'b' END, 1, 0, CASE WHEN n %% 5 = 0 THEN 'returned' ELSE 'committed' END, now(), %s
+		FROM generate_series(1, 1000) n`
+	conn := connect(t, url)
+	defer conn.Close(t.Context())
+	for sku, marked := range map[string]string{"sku-1": "nullif(n < 10 AND n % 7 > 0, false)", "sku-2": "nullif(n < 700 AND n % 7 > 0, false)", "sku-3": "NULL"} {
+		if _, err := conn.Exec(t.Context(), fmt.Sprintf(orders, marked), sku); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, url, `UPDATE skus SET per_buyer_limit = 9 WHERE sku_id = 'sku-1'`,
+		`INSERT INTO movements (sku_id, ref, kind, quantity, terms, reason, created_at) VALUES ('sku-2', 'r', 'terms', 0, '{"per_buyer_limit":null}', '', now())`)
+	if _, err := migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	var wrong int
+	err := conn.QueryRow(t.Context(), `SELECT count(*) FROM deductions
+		WHERE status = 'committed' AND coalesce(limited, false) <> (sku_id = 'sku-1' AND buyer_id IS NOT NULL)`).Scan(&wrong)
+	if err != nil || wrong != 0 {
+		t.Errorf("%d deductions are marked wrongly: %v", wrong, err)
+	}
 }

@@ -107,7 +107,7 @@ func parse(text string) (c change, err error) {
 	return c, nil
 }
 
-// allowed are the forms that the statements of a kind may have. What makes PostgreSQL read or write rows while it locks their table
+// allowed are the forms that the statements of a kind may have. A form that makes PostgreSQL read or write rows while it locks their table
 // against orders has none of these forms.
 func allowed(k kind) []*regexp.Regexp {
 	forms := map[kind][]string{
@@ -118,7 +118,7 @@ func allowed(k kind) []*regexp.Regexp {
 			`ALTER TABLE \w+ ADD CONSTRAINT [^;]+ NOT VALID`,
 			`ALTER TABLE \w+ ALTER COLUMN \w+ (SET DEFAULT [^;]+|DROP NOT NULL)`,
 		},
-		fills:    {`WITH [^;]+ > current_setting\('inventory\.after'\)\s+ORDER BY \w+ LIMIT current_setting\('inventory\.batch'\)::bigint\b[^;]+`},
+		fills:    {`WITH [^;]+ > (current_setting\('inventory\.after'\)|after\.\w+)\s+ORDER BY \w+ LIMIT current_setting\('inventory\.batch'\)::bigint\b[^;]+`},
 		indexes:  {`CREATE (UNIQUE )?INDEX CONCURRENTLY \w+ ON [^;]+`},
 		tightens: {`ALTER TABLE \w+ VALIDATE CONSTRAINT \w+`},
 	}

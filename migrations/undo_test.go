@@ -174,7 +174,7 @@ func (u undoable) round(n int, step migrations.Step) {
 // balances audits, and returns the balance of each SKU.
 func (u undoable) balances(store stock.Store) map[string]stock.Balance {
 	u.t.Helper()
-	audit, err := store.Audit(u.t.Context(), "")
+	audit, err := store.Audit(u.t.Context(), "", nil)
 	if err != nil {
 		u.t.Fatal(err)
 	}

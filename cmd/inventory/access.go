@@ -34,7 +34,7 @@ func (keyNewCommand) Help() string {
 
 type keyNewCommand struct {
 	Name  string       `help:"Name of the key's owner, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
-	Scope access.Scope `help:"What the key may do: buyer, to buy for any buyer; or admin, everything." enum:"buyer,admin" required:""`
+	Scope access.Scope `help:"Rights of the key: buyer, to buy for any buyer; or admin, for everything." enum:"buyer,admin" required:""`
 	File  string       `help:"File of API keys to add the line to; then only the key is printed. Default: print both." placeholder:"FILE"`
 }
 

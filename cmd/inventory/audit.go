@@ -11,6 +11,7 @@ import (
 	"inventory/internal/api"
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/internal/progress"
 	"inventory/internal/stock"
 )
 
@@ -31,7 +32,16 @@ var errAuditFailed = errors.New("the audit found differences")
 
 // Run audits and prints.
 func (c *auditCommand) Run(ctx context.Context, s cli.Streams) error {
-	audit, err := auditOf(ctx, c.DatabaseURL, "")
+	var shown *progress.Progress
+	audit, err := auditOf(ctx, c.DatabaseURL, "", func(done, of int) {
+		if shown == nil {
+			shown = progress.New(s.Err, "SKUs audited", of)
+		}
+		shown.To(done)
+	})
+	if shown != nil {
+		shown.Finish()
+	}
 	if err != nil {
 		return err
 	}
@@ -48,13 +58,13 @@ func (c *auditCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 // auditOf audits a SKU of a database, "" all of them.
-func auditOf(ctx context.Context, databaseURL, sku string) (audit stock.Audit, err error) {
+func auditOf(ctx context.Context, databaseURL, sku string, audited func(done, of int)) (audit stock.Audit, err error) {
 	store, err := app.OpenForReading(ctx, databaseURL)
 	if err != nil {
 		return audit, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if audit, err = store.Audit(ctx, sku); err != nil {
+	if audit, err = store.Audit(ctx, sku, audited); err != nil {
 		err = fmt.Errorf("audit: %w", err)
 	}
 	return audit, err

@@ -28,7 +28,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkIsReportedInOneLine(t *testing.T) {
+func TestImpossibleCallIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
 	cannotBe(t, nil, []failure{
@@ -46,8 +46,8 @@ func TestWhatCannotWorkIsReportedInOneLine(t *testing.T) {
 		{[]string{"serve", "--database-url", "sqlite:inventory.db?mode=ro"}, "no parameters", statusUsage},
 		{[]string{"demo", "--url", "localhost:8080", "--database-url", file}, "service URL", statusUsage},
 		{[]string{"demo", "--quantity", "5-1"}, "--quantity", statusUsage},
-		{[]string{"demo", "--segments", "0"}, "segments must be 1 to", statusFailed},
-		{[]string{"demo", "--stock=-1"}, "stock must be 0 to", statusFailed},
+		{[]string{"demo", "--segments", "0"}, "--segments must be 1 to", statusUsage},
+		{[]string{"demo", "--stock=-1"}, "--stock must be 0 to", statusUsage},
 		{[]string{"demo", "--url", "http://127.0.0.1:1"}, "--database-url", statusUsage},
 		{[]string{"demo", "--watch", "--url", "http://127.0.0.1:1", "--database-url", file}, "--url", statusUsage},
 		{[]string{"demo", "--watch", "--redis-url", "redis://127.0.0.1:1"}, "--redis-url", statusUsage},
@@ -260,5 +260,43 @@ func TestEnvironmentSetsFlags(t *testing.T) {
 	t.Setenv("INVENTORY_BUYERS", "20")
 	if s := parse(t, invoke(t, "demo", "--json")); s.Stock != 30 || s.Requests != 20 {
 		t.Errorf("summary %+v", s)
+	}
+}
+
+// TestTheWordsThatPeopleTryFirst work like flags.
+func TestTheWordsThatPeopleTryFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ asked, like []string }{
+		{nil, []string{"--help"}},
+		{[]string{"help"}, []string{"--help"}},
+		{[]string{"version"}, []string{"--version"}},
+		{[]string{"help", "migrate", "up"}, []string{"migrate", "up", "--help"}},
+	} {
+		got, want := invoke(t, c.asked...), invoke(t, c.like...)
+		if got.code != 0 || got.out == "" || got.out != want.out {
+			t.Errorf("%q: exit status %d, %s, want what %q prints", c.asked, got.code, got.out, c.like)
+		}
+	}
+}
+
+// TestErrorsAreToldOnceInPlainWords: no error has words of Go, or the same thing twice.
+func TestErrorsAreToldOnceInPlainWords(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"serve", "--log-level", "loud"},
+		{"serve", "--listen", "127.0.0.1:99999"},
+		{"serve", "--database-url", "postgres://127.0.0.1:1/x"},
+		{"audit", "--database-url", "postgres://127.0.0.1:1/x"},
+		{"migrate", "status", "--database-url", "postgres://127.0.0.1:1/x"},
+	} {
+		r := invoke(t, args...)
+		for _, word := range []string{"slog:", "context canceled", "context deadline", "strconv", "unmarshal", "1 steps"} {
+			if strings.Contains(r.err, word) {
+				t.Errorf("%q: %s has the word %q", args, r.err, word)
+			}
+		}
+		if refused := strings.Count(r.err, "connection refused"); r.code == 0 || refused > 1 {
+			t.Errorf("%q: exit status %d, %s", args, r.code, r.err)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func TestCopyThatCannotBe(t *testing.T) {
 	copies(other, sqliteFile(t), "inventory notices")
 	p.end(syscall.SIGTERM)
 
-	// What has no SKU may still have rows, and what has another schema is left alone.
+	// A database without SKUs may still have rows, and one with another schema is left alone.
 	refuses := func(says string) {
 		t.Helper()
 		left(t, server)

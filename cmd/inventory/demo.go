@@ -56,6 +56,10 @@ func (demoCommand) Help() string {
 // Validate returns an error if a value is out of range.
 func (c *demoCommand) Validate() error {
 	switch {
+	case c.Stock < 0 || c.Stock > stock.MaxStock:
+		return fmt.Errorf("--stock must be 0 to %d", stock.MaxStock)
+	case c.Segments < 1 || c.Segments > stock.MaxSegments:
+		return fmt.Errorf("--segments must be 1 to %d", stock.MaxSegments)
 	case c.Buyers < 1:
 		return errors.New("--buyers must be 1 or more")
 	case c.Concurrency < 1:
@@ -107,7 +111,7 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if err := sale.run(ctx, c.Concurrency, s.Err); err != nil {
 		return err
 	}
-	audit, err := auditOf(ctx, c.DatabaseURL, sale.sku)
+	audit, err := auditOf(ctx, c.DatabaseURL, sale.sku, nil)
 	if err == nil && len(audit.SKUs) == 0 {
 		err = fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
 	}
@@ -151,8 +155,8 @@ func (q *quantity) UnmarshalText(text []byte) error {
 	}
 	least, err1 := strconv.ParseInt(from, 10, 64)
 	most, err2 := strconv.ParseInt(to, 10, 64)
-	if err1 != nil || err2 != nil || least < 1 || most < least || most > stock.MaxQuantity {
-		return fmt.Errorf("must be a number such as 1, or a range such as 1-5, of 1 to %d", stock.MaxQuantity)
+	if err1 != nil || err2 != nil || least < 1 || most < least || most > stock.MaxStock {
+		return fmt.Errorf("must be a number such as 1, or a range such as 1-5, of 1 to %d", stock.MaxStock)
 	}
 	q.least, q.most = least, most
 	return nil

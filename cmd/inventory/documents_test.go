@@ -175,13 +175,14 @@ func decoded(t *testing.T, text string) (value any) {
 	return value
 }
 
-// differs describes how a value differs from the one in the document, in which "…" is any text.
+// differs describes how a value differs from the one in the document, in which "…" is any text. A document need not show when something
+// was taken.
 func differs(shown, got any) string {
 	switch shown := shown.(type) {
 	case map[string]any:
 		other, _ := got.(map[string]any)
 		for name := range other {
-			if _, ok := shown[name]; !ok {
+			if _, ok := shown[name]; !ok && name != "created_at" && name != "committed_at" {
 				return name + " is not shown"
 			}
 		}
@@ -216,4 +217,21 @@ func cutLast(text, separator string) (before, after string, found bool) {
 		return text[:i], text[i+len(separator):], true
 	}
 	return text, "", false
+}
+
+// TestLicencesOfAllModules runs the script that make dist and the image run. It fails if a module has no licence.
+func TestLicencesOfAllModules(t *testing.T) {
+	busytest.Slow(t)
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), "../../scripts/licences", "linux/amd64", "darwin/arm64")
+	command.Stderr = os.Stderr
+	texts, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"inventory", "Go and its standard library", "github.com/jackc/pgx/v5 ", "modernc.org/sqlite "} {
+		if !strings.Contains(string(texts), "\n===== "+name) && !strings.HasPrefix(string(texts), "===== "+name) {
+			t.Errorf("there is no licence of %s", name)
+		}
+	}
 }

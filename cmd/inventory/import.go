@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -22,10 +25,10 @@ import (
 )
 
 type importCommand struct {
-	File   string `help:"CSV file in UTF-8 whose first row names the columns, in any order: sku, stock, and if you like segments, name, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity, max_reserve_for. An empty cell is the default." placeholder:"FILE" required:"" env:"-"`
+	File   string `help:"CSV file in UTF-8 whose first row names the columns, in any order: sku, stock, and if you like segments, name, sale_starts_at, sale_ends_at, per_buyer_limit, limit_group, max_quantity, max_reserve_for. An empty cell is the default." placeholder:"FILE" required:"" env:"-"`
 	URL    string `help:"Base URL of the service." default:"http://127.0.0.1:8080" placeholder:"URL"`
 	APIKey string `name:"api-key" env:"INVENTORY_API_KEY" help:"API key with scope admin. Better in the environment, where other users do not see it." placeholder:"KEY"`
-	DryRun bool   `help:"Only say what would be created." env:"-"`
+	DryRun bool   `help:"Check each row as without it, and only say what would be created." env:"-"`
 }
 
 // Help shows examples.
@@ -62,6 +65,7 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 		return usageError{err}
 	}
 	defer service.Close()
+	service.Waits = tellWaits(s.Err, c.URL)
 	state, statuses := "created", make(map[int]int)
 	if c.DryRun {
 		state = "to create"
@@ -85,11 +89,7 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 	shown.Finish()
 	same, created := statuses[http.StatusOK], statuses[http.StatusCreated]
 	differ, wrong := statuses[http.StatusConflict], statuses[http.StatusBadRequest]
-	if c.DryRun { // it has compared nothing
-		s.Printf("%s: %d %s, %d there already\n", cli.Count(created+same, "SKU"), created, state, same)
-	} else {
-		s.Printf("%s: %d %s, %d as they were, %d different\n", cli.Count(created+same+differ, "SKU"), created, state, same, differ)
-	}
+	s.Printf("%s: %d %s, %d as they were, %d different\n", cli.Count(created+same+differ, "SKU"), created, state, same, differ)
 	switch {
 	case err != nil:
 		return err
@@ -101,20 +101,33 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 	return nil
 }
 
-// send creates a SKU; for a dry run it only looks, and answers as if a SKU that is not there had been created. An answer that is not
-// about this row alone is an error.
-func (c *importCommand) send(ctx context.Context, service *client.Service, row skuRow) (answer client.Answer[client.SKU], err error) {
-	if c.DryRun {
-		answer, err = service.ReadSKU(ctx, row.sku)
-	} else {
-		answer, err = service.CreateSKUFrom(ctx, row.sku, row.body)
+// tellWaits returns what tells a person why the import stands still: at once if nothing listens at the URL, then every few seconds.
+func tellWaits(to io.Writer, target string) func(why error, pause time.Duration) {
+	const every = 5 * time.Second
+	if u, err := url.Parse(target); err == nil {
+		target = u.Redacted() // it may have a password
 	}
+	var waited, told time.Duration
+	return func(why error, pause time.Duration) {
+		refused := errors.Is(why, syscall.ECONNREFUSED)
+		if waited += pause; refused && told == 0 || waited-told >= every {
+			said := "still waiting"
+			if refused {
+				said = "nothing listens at " + target
+			}
+			_, _ = fmt.Fprintf(to, "%s, trying again (%v)\n", said, cli.Clean(why.Error())) // there is nowhere else to tell it
+			told = waited
+		}
+	}
+}
+
+// send creates a SKU, or only tries to. An answer that is not about this row alone is an error.
+func (c *importCommand) send(ctx context.Context, service *client.Service, row skuRow) (answer client.Answer[client.SKU], err error) {
+	answer, err = service.CreateSKUFrom(ctx, row.sku, row.body, c.DryRun)
 	if err != nil || answer.OK() || answer.Problem == nil {
 		return answer, cmp.Or(err, answer.Err())
 	}
 	switch answer.Problem.Code {
-	case client.UnknownSku:
-		answer.Status = http.StatusCreated
 	case client.SkuExists, client.InvalidRequest:
 	default:
 		err = answer.Err()

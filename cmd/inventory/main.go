@@ -5,8 +5,11 @@
 //	inventory migrate   the database schema
 //	inventory audit     does every unit add up?
 //	inventory prune     old orders of archived SKUs
+//	inventory forget    a buyer
 //	inventory key       API keys
 //	inventory import    SKUs of a table, at a running service
+//	inventory orders    indexes for lists of orders
+//	inventory export    orders, as CSV or JSON
 //	inventory outbox    the outcomes of orders, for programs that pass them on
 //	inventory completion
 //
@@ -18,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -35,7 +37,10 @@ type commands struct {
 	Migrate    migrateCommand    `cmd:"" group:"look-after" help:"Change or show the database schema."`
 	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, also while services sell. Exit status 3 on any difference."`
 	Prune      pruneCommand      `cmd:"" group:"look-after" help:"Fold old orders of archived SKUs into a sum for each SKU, so that tables stop growing. It works while services sell."`
+	Forget     forgetCommand     `cmd:"" group:"look-after" help:"Forget a buyer: a hash takes the place of the id everywhere, and limits go on."`
 	Import     importCommand     `cmd:"" group:"look-after" help:"Create the SKUs of a CSV file at a running service, and report those that are there and differ. Exit status 3 if one differs."`
+	Orders     ordersCommand     `cmd:"" group:"look-after" help:"Turn lists of orders by buyer and time on or off: GET /v1/orders, and export."`
+	Export     exportCommand     `cmd:"" group:"look-after" help:"Print orders by time, as CSV or JSON lines."`
 	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List the outcomes of orders, for programs that pass them on to a queue."`
 	Key        keyCommand        `cmd:"" group:"look-after" help:"API keys of callers."`
 	Completion completionCommand `cmd:"" group:"shell" help:"Print the script with which a shell completes commands and flags."`
@@ -94,7 +99,7 @@ type usageError struct{ error }
 // Fail prints what went wrong in one line, and returns the exit status. If the log of a service is JSON the line is JSON
 // too, because a program that reads the log would lose another line.
 func (c *commands) Fail(s cli.Streams, err error) int {
-	status, line := statusOf(err), strings.Join(strings.Fields(err.Error()), " ")
+	status, line := statusOf(err), cli.Line(err)
 	if c.Serve.LogFormat == "json" {
 		slog.New(slog.NewJSONHandler(s.Err, nil)).Error("the program ends", "error", line, "exit_status", status)
 	} else {

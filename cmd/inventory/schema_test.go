@@ -223,7 +223,7 @@ func TestMigrateDownAsks(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	r := spawn(t, "migrate", "down", "--database-url", url)
-	if r.code != 2 || !strings.Contains(r.err, "reservations_by_end will be undone. It loses nothing.") || !strings.Contains(r.err, "--yes") {
+	if r.code != 2 || !strings.Contains(r.err, "forgotten will be undone. It loses which buyers are forgotten") || !strings.Contains(r.err, "--yes") {
 		t.Errorf("exit status %d: %s", r.code, r.err)
 	}
 	if r := invoke(t, "migrate", "status", "--database-url", url); strings.Contains(r.out, "pending") {

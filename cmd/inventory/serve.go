@@ -110,7 +110,10 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 			reload(ctx, a, log)
 		case <-ctx.Done():
 			log.Info("stopping")
-			return errors.Join(a.Close(context.WithoutCancel(ctx)), <-failed)
+			begun := time.Now()
+			err := errors.Join(a.Close(context.WithoutCancel(ctx)), <-failed)
+			log.Info("stopped", "after", time.Since(begun).Round(time.Millisecond), "requests_cut_off", a.CutOff())
+			return err
 		case err := <-failed: // a listener broke
 			return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 		}

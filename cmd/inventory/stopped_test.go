@@ -16,9 +16,9 @@ import (
 	"inventory/internal/busytest"
 )
 
-// TestWhatLayInAStoppedProcess: a process is stopped with a request in its socket. When it goes on, it writes nothing for
+// TestStoppedProcessIgnoresLateRequests: a process is stopped with a request in its socket. When it goes on, it writes nothing for
 // a caller whose time is over.
-func TestWhatLayInAStoppedProcess(t *testing.T) {
+func TestStoppedProcessIgnoresLateRequests(t *testing.T) {
 	busytest.Slow(t)
 	t.Parallel()
 	for store, open := range map[string]func(*testing.T) []string{

@@ -140,7 +140,7 @@ func (g *Guard) Authenticate(authorization string) (Caller, error) {
 // Rights are what a caller may do beyond buying. With the zero Rights a buyer may take units, and give back units that
 // are only reserved.
 type Rights struct {
-	May May `group:"tokens" name:"tokens-may" help:"What tokens may do beyond reserving, deducting, reading and giving back reserved units: commit, to keep reserved units; return, to give back committed units; or commit,return. Default: neither, which needs a key." placeholder:"RIGHTS"`
+	May May `group:"tokens" name:"tokens-may" help:"Rights of tokens beyond reserving, deducting, reading and giving back reserved units: commit, to keep reserved units; return, to give back committed units; or commit,return. Default: neither, which needs a key." placeholder:"RIGHTS"`
 	// MaxQuantity is how many units of a SKU one order may ask for if the SKU's terms set no limit; 0: the limit of all
 	// callers.
 	MaxQuantity int64 `group:"tokens" name:"tokens-max-quantity" help:"Units that an order of a token may have of a SKU without max_quantity, 1 to 1000000." default:"10"`

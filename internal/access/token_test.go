@@ -12,10 +12,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"inventory/internal/busytest"
 )
 
 // pair is a key to sign with, and the file of the key to check with.
@@ -78,7 +79,7 @@ func TestTokens(t *testing.T) {
 	for _, p := range pairs(t) {
 		t.Run(p.algorithm, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { testTokens(t, p) })
+			busytest.Virtual(t, func(t *testing.T) { testTokens(t, p) })
 		})
 	}
 }
@@ -217,7 +218,7 @@ func TestTokenConfigErrors(t *testing.T) {
 // TestATokenIsCheckedOnce takes the key away: what is checked again is refused.
 func TestATokenIsCheckedOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		ed := pairs(t)[0]
 		g := guard(t, Config{Tokens: TokenConfig{Algorithm: ed.algorithm, KeyFile: ed.file, Audience: "inventory"}})
 		known := "Bearer " + sign(t, "EdDSA", ed.private, claims())

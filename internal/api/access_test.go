@@ -182,9 +182,12 @@ func samples() map[string]sample {
 		"POST /v1/skus/:sku/deductions/:order_id/cancel": {path: "/v1/skus/shoe/deductions/gone-of-ann/cancel", anns: true},
 		"POST /v1/skus/:sku/deductions/:order_id/return": {path: "/v1/skus/shoe/deductions/of-ann/return", keys: true},
 		"GET /v1/skus/:sku/deductions/:order_id/history": {path: "/v1/skus/shoe/deductions/of-ann/history", anns: true},
+		"GET /v1/orders":                                 {path: "/v1/orders", ofBuyer: true},
 		"GET /v1/orders/:order_id":                       {path: "/v1/orders/kept-of-ann", anns: true},
+		"GET /v1/orders/:order_id/history":               {path: "/v1/orders/kept-of-ann/history", anns: true},
 		"POST /v1/orders/:order_id/commit":               {path: "/v1/orders/paid-of-ann/commit", keys: true},
 		"POST /v1/orders/:order_id/extend":               {path: "/v1/orders/kept-of-ann/extend", body: `{"ref":"NEW","reserve_for":"1h"}`, keys: true},
+		"POST /v1/orders/:order_id/change":               {path: "/v1/orders/kept-of-ann/change", body: `{"ref":"change-NEW","lines":[{"sku":"basket","quantity":1}]}`, anns: true},
 		"POST /v1/orders/:order_id/cancel":               {path: "/v1/orders/gone-of-ann/cancel", anns: true},
 		"POST /v1/orders/:order_id/return":               {path: "/v1/orders/paid-of-ann/return", keys: true},
 		"POST /v1/orders":                                {path: "/v1/orders", body: `{"order_id":"NEW","lines":[{"sku":"shoe","quantity":1}]}`},
@@ -220,7 +223,7 @@ func wantedStatus(caller string, r api.Route, s sample) int {
 
 func TestEveryRouteForEveryCaller(t *testing.T) {
 	t.Parallel()
-	d := openDoors(t, app.Config{})
+	d := openDoors(t, app.Config{DatabaseURL: listed(t)})
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
 	d.want(d.as(operator, "PUT", "/v1/skus/old", `{"stock":1}`), 201, "")
 	d.want(d.as(operator, "PUT", "/v1/skus/basket", `{"stock":9}`), 201, "")

@@ -47,10 +47,14 @@ func NewAdmin(c AdminConfig) http.Handler {
 	return e
 }
 
-// profile ends a profile at the limit. pprof itself puts off the end of its answer by as much as its caller asks for.
+// profile refuses pages of other sites, and ends a profile at the limit. pprof itself puts off the end of its answer by as much as its
+// caller asks for.
 func (c AdminConfig) profile(handler http.HandlerFunc) echo.HandlerFunc {
 	return func(e echo.Context) error {
 		r := e.Request()
+		if err := refuseForeign(r); err != nil {
+			return err
+		}
 		if c.ProfileLimit > 0 {
 			ctx, cancel := context.WithTimeout(r.Context(), c.ProfileLimit)
 			defer cancel()

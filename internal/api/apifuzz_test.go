@@ -25,6 +25,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/busytest"
 	"inventory/internal/stock/selling"
+	"inventory/internal/stock/stocktest"
 )
 
 var (
@@ -48,7 +49,11 @@ func fuzzAPI(t *testing.T, config app.Config) {
 	}
 	t.Logf("played again with -api.seed=%d", seed)
 	config.AnswerWithin = selling.DefaultAnswerWithin // orders of the SKU that is changing need not succeed, and would take long
+	config.DatabaseURL = cmp.Or(config.DatabaseURL, "sqlite:"+stocktest.SQLiteFile(t))
 	d := openDoors(t, config)
+	if err := app.ListOrders(t.Context(), config.DatabaseURL, true); err != nil {
+		t.Fatal(err)
+	}
 	d.prepare()
 	d.client.Transport.(*http.Transport).MaxIdleConnsPerHost = fuzzers
 	long := *apiFor

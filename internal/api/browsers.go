@@ -52,6 +52,17 @@ func (s *server) refuseOtherPages(r *http.Request) error {
 	return s.Hosts.check(r)
 }
 
+// refuseForeign refuses requests that a browser sends for a page of another origin. It is for what costs something to read: pages
+// cannot read the answers, but each open one would cost a listener or a profile.
+func refuseForeign(r *http.Request) error {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return nil
+	default:
+		return forbidden("a page of another site may not do this")
+	}
+}
+
 // OnThisMachine refuses requests for other hosts, and those that a browser sends for a page of another site.
 func (h *Hosts) OnThisMachine(next http.Handler) http.Handler {
 	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

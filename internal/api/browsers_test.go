@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"inventory/internal/events"
 )
 
 func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -110,6 +113,36 @@ func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 		public.ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%s for a page of another site: %d %s", method, w.Code, w.Body)
+		}
+	}
+}
+
+// A page of another site can start neither a profile nor a stream of events, although it could not read them.
+func TestOtherPagesStartNothingThatCosts(t *testing.T) {
+	t.Parallel()
+	hub := events.NewHub(events.Config{})
+	t.Cleanup(func() {
+		if err := hub.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	public := New(Config{Metrics: NewMetrics(prometheus.NewRegistry()), Logger: silent(), Events: hub})
+	admin := NewAdmin(AdminConfig{Gatherer: prometheus.NewRegistry(), Logger: silent()})
+	for path, handler := range map[string]http.Handler{"/debug/pprof/": admin, "/debug/pprof/trace?seconds=0.01": admin, "/v1/events": public} {
+		for site, want := range map[string]int{
+			"": http.StatusOK, "none": http.StatusOK, "same-origin": http.StatusOK, "same-site": http.StatusForbidden, "cross-site": http.StatusForbidden,
+		} {
+			method := http.MethodGet
+			if path == "/v1/events" {
+				method = http.MethodHead // the head of a stream, which ends
+			}
+			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+			r.Header.Set("Sec-Fetch-Site", site)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%s for a page of %q: %d %s, want %d", path, site, w.Code, w.Body, want)
+			}
 		}
 	}
 }

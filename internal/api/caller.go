@@ -25,28 +25,29 @@ func callerOf(c echo.Context) access.Caller { return c.(*call).caller }
 
 // buyerFor returns the buyer of a request, given the buyer that it names, which may be "". own reports whether the buyer
 // itself is the caller, with its own order ids. A token acts for its own buyer only. A shop's key acts for any buyer, and
-// for none.
-func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error) {
+// for none. A buyer who is forgotten has another name: see [selling.Service.KeptName].
+func (s *server) buyerFor(c echo.Context, named string) (buyerID string, own bool, err error) {
 	switch buyer := callerOf(c).Buyer; {
 	case buyer == "":
-		return named, false, nil
 	case named == "" || named == buyer:
-		return buyer, true, nil
+		named, own = buyer, true
 	default:
 		return "", false, forbidden("buyer_id must be the subject of the token, or left out")
 	}
+	buyerID, err = s.Service.KeptName(named)
+	return buyerID, own, err
 }
 
 // namedBuyer returns the buyer to whom the order id in the path belongs: the token's buyer, or the buyer that a shop
 // names in the query, or "".
-func namedBuyer(c echo.Context) (string, error) {
+func (s *server) namedBuyer(c echo.Context) (string, error) {
 	named := ""
 	if given, ok := c.QueryParams()["buyer_id"]; ok {
 		if named = given[0]; named == "" {
 			return "", invalid("buyer_id", "must not be empty; leave it out")
 		}
 	}
-	buyerID, _, err := buyerFor(c, named)
+	buyerID, _, err := s.buyerFor(c, named)
 	return buyerID, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/access"
+	"inventory/internal/stock/selling"
 )
 
 func TestAddressOf(t *testing.T) {
@@ -74,8 +75,9 @@ func TestAdmissionIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admitted := (&server{Config: Config{Guard: guard}}).admit(buyers, func(c echo.Context) error {
-		_, _, err := buyerFor(c, "ann")
+	s := &server{Config: Config{Guard: guard, Service: &selling.Service{}}}
+	admitted := s.admit(buyers, func(c echo.Context) error {
+		_, _, err := s.buyerFor(c, "ann")
 		return err
 	})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)

@@ -40,7 +40,7 @@ func (silentStore) Movements(ctx context.Context, _ string, _ stock.Position, _ 
 	return nil, ended(ctx)
 }
 
-func (silentStore) Audit(ctx context.Context, _ string) (stock.Audit, error) {
+func (silentStore) Audit(ctx context.Context, _ string, _ func(done, of int)) (stock.Audit, error) {
 	return stock.Audit{}, ended(ctx)
 }
 
@@ -49,9 +49,9 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestWhoHangsUp: a request whose caller has gone is counted as client_gone and not logged, on every route that waits for
+// TestHangUpIsCountedAndNotLogged: a request whose caller has gone is counted as client_gone and not logged, on every route that waits for
 // the database. A request that failed for another reason is counted and logged, even if its caller has gone meanwhile.
-func TestWhoHangsUp(t *testing.T) {
+func TestHangUpIsCountedAndNotLogged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		store  stock.Store
@@ -83,8 +83,8 @@ func TestWhoHangsUp(t *testing.T) {
 	}
 }
 
-// TestWhoHangsUpWhileRequestsAreTraced: the log and the metrics are the same as without traces, and the span has the answer's status.
-func TestWhoHangsUpWhileRequestsAreTraced(t *testing.T) {
+// TestHangUpWhileRequestsAreTraced: the log and the metrics are the same as without traces, and the span has the answer's status.
+func TestHangUpWhileRequestsAreTraced(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	handler, registry, log := watchedWith(t, silentStore{}, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
@@ -102,8 +102,8 @@ func TestWhoHangsUpWhileRequestsAreTraced(t *testing.T) {
 	}
 }
 
-// TestWhoHangsUpAnywhere goes through the routes: on each a caller leaves before the answer.
-func TestWhoHangsUpAnywhere(t *testing.T) {
+// TestHangUpOnEveryRoute goes through the routes: on each a caller leaves before the answer.
+func TestHangUpOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	handler, registry, log := watched(t, silentStore{})
 	for path, method := range map[string]string{

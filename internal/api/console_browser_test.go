@@ -27,11 +27,21 @@ func TestConsoleInABrowser(t *testing.T) {
 	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"o","quantity":60,"reserve_for":"10m"}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"p","quantity":10}`), 201, "")
 	tab := browsertest.OpenAt(t, s.url+"/console")
-	tab.Shows("main", "later", "1 of 3")
+	tab.Shows("main", "later", "poster-23", "1 to 25")
 	tab.Shows("#link", "Live")
 	browsertest.LookAt(tab, "skus")
+	tab.Clicks(".pages button:last-child")
+	tab.Shows("main", "poster-24", "26 to 50")
+	tab.Clicks(".pages button:last-child")
+	tab.Shows("main", "poster-59", "51 to 61", "61 in all")
+	tab.Clicks(".pages button:first-child")
+	tab.Shows("main", "poster-24", "26 to 50")
 	tab.Writes("#search", "POSTER-5")
-	tab.Shows("main", "poster-55", "10 of 61")
+	tab.Shows("main", "poster-50", "poster-59", "10 in all")
+	tab.Writes("#search", "not y")
+	tab.Shows("main", "later", "1 in all")
+	tab.Writes("#search", "no such")
+	tab.Shows(".nothing", "Nothing matches.")
 
 	tab.Clicks(".head button")
 	tab.Writes("dialog input[name=sku]", "sneaker-42")
@@ -141,13 +151,14 @@ func TestReturnInABrowser(t *testing.T) {
 	tab.IsClean(s.url, "net::ERR_ABORTED")
 }
 
-// TestWholeOrderInABrowser: an order of several SKUs has buttons for all of it, and each of its lines can be returned. A reservation that
+// TestWholeOrderInABrowser: an order of several SKUs has buttons for all of it, its lines can be changed, and each of them can be returned. A reservation that
 // has expired shows so after its refusal, and may be committed late.
 func TestWholeOrderInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/lamp", `{"stock":9,"segments":1}`), 201, "")
 	s.want(s.send("PUT", "/v1/skus/bulb", `{"stock":9,"segments":1}`), 201, "")
+	s.want(s.send("PUT", "/v1/skus/wire", `{"stock":9,"segments":1}`), 201, "")
 	tab := browsertest.OpenAt(t, s.url+"/console#/sku/lamp")
 	tab.Shows(".total", "of 9 available")
 	try := func(order, reserveFor, others string) {
@@ -160,12 +171,23 @@ func TestWholeOrderInABrowser(t *testing.T) {
 	try("basket", "10m", "bulb 3")
 	tab.Shows(".orders", "lamp: 1 unit, reserved until", "bulb: 3 units, reserved until")
 	s.wantProblem(s.send("POST", "/v1/skus/lamp/deductions/basket/cancel", ""), 409, "part_of_order")
+	tab.Opens("Change")
+	revise := func(lines string) {
+		tab.Writes("form[aria-label='Change the lines of basket'] input[name=lines]", lines)
+		tab.Clicks("form[aria-label='Change the lines of basket'] button")
+		tab.Shows("form[aria-label='Change the lines of basket']", "Done.")
+	}
+	revise("lamp 2, bulb 3, wire")
+	tab.Shows(".orders", "lamp: 2 units, reserved until", "bulb: 3 units, reserved until", "wire: 1 unit, reserved until")
+	revise("lamp, bulb 3")
+	tab.Shows(".orders", "lamp: 1 unit, reserved until", "bulb: 3 units, reserved until")
+	browsertest.LookAt(tab, "changed")
 	tab.Clicks("button[aria-label='Commit basket']")
 	tab.Shows(".orders", "lamp: 1 unit, committed", "bulb: 3 units, committed")
 	tab.Clicks("button[aria-label='Return bulb of basket']")
 	tab.Shows(".orders", "lamp: 1 unit, committed", "bulb: 3 units, returned")
 	tab.Opens("History")
-	tab.Shows(".orders .history", "lamp: 1 unit committed", "bulb: 3 units returned")
+	tab.Shows(".orders .history", "lamp: 1 unit reserved change-", "lamp: 1 unit committed", "bulb: 3 units returned", "wire: 1 unit cancelled change-")
 	browsertest.LookAt(tab, "basket")
 	try("basket", "10m", "bulb 3")
 	tab.Shows("form[aria-label='Try an order']", "basket is")

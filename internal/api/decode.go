@@ -25,16 +25,18 @@ import (
 	"inventory/internal/stock"
 )
 
-// form is a JSON object of a request, whose fields are read one after the other. What is absent or wrong reads as the zero value.
+// form is a JSON object of a request, whose fields are read one after the other. An absent or wrong field reads as the zero value.
 type form struct {
 	name   string // of the object in errors: "lines[3]"; "" for the body
+	source []byte // in which the fields are
 	fields []given
-	err    error // of the first field that is missing or wrong
+	few    [4]given // room for the fields of most requests
+	err    error    // of the first field that is missing or wrong
 }
 
-// given is a field as it was sent.
+// given is a field as it was sent, in the source of its form.
 type given struct {
-	name  string
+	name  []byte // without quotes
 	value jsontext.Value
 	asked bool // the request may have it
 }
@@ -52,14 +54,15 @@ func readForm[R any](text []byte, read func(*form) R) (asked R, err error) {
 
 // readObject calls read with an object, which has that name in errors.
 func readObject(name string, text []byte, read func(*form)) error {
-	f := form{name: name, fields: make([]given, 0, 4)}
+	f := form{name: name, source: text}
+	f.fields = f.few[:0]
 	if err := json.Unmarshal(text, &f); err != nil {
 		return explain(name, err)
 	}
 	read(&f)
 	for _, g := range f.fields {
 		if !g.asked { // it may be the misspelt name of one that is missing
-			return invalid(f.nameOf(g.name), "is not a field of this request")
+			return invalid(f.nameOf(string(g.name)), "is not a field of this request")
 		}
 	}
 	return f.err
@@ -72,14 +75,12 @@ func (f *form) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	_, err := d.ReadToken()
 	for err == nil && d.PeekKind() != '}' {
-		var name jsontext.Token
-		if name, err = d.ReadToken(); err != nil {
+		var name, value jsontext.Value
+		if name, err = f.next(d); err != nil {
 			break
 		}
-		g := given{name: name.String()}
-		g.value, err = d.ReadValue()
-		g.value = g.value.Clone() // the decoder's is good until the next read
-		f.fields = append(f.fields, g)
+		value, err = f.next(d)
+		f.fields = append(f.fields, given{name: unquoted(name), value: value})
 	}
 	if err == nil {
 		_, err = d.ReadToken()
@@ -87,10 +88,26 @@ func (f *form) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
+// next reads a name or a value, and returns its place in the source: the decoder's copy is good until the next read.
+func (f *form) next(d *jsontext.Decoder) (jsontext.Value, error) {
+	value, err := d.ReadValue()
+	end := d.InputOffset()
+	return f.source[end-int64(len(value)) : end], err
+}
+
+// unquoted returns what a JSON string says. The string has been read as JSON already.
+func unquoted(text jsontext.Value) []byte {
+	if !bytes.ContainsRune(text, '\\') {
+		return text[1 : len(text)-1]
+	}
+	plain, _ := jsontext.AppendUnquote(nil, text)
+	return plain
+}
+
 // find returns a field that the request may have, and whether it is there.
 func (f *form) find(name string) (value jsontext.Value, there bool) {
 	for i := range f.fields {
-		if g := &f.fields[i]; g.name == name {
+		if g := &f.fields[i]; string(g.name) == name {
 			g.asked = true
 			return g.value, true
 		}
@@ -129,8 +146,7 @@ func (f *form) text(name string) (text string, there bool) {
 		f.refuse(name, "must be a string")
 		return "", false
 	}
-	decoded, _ := jsontext.AppendUnquote(nil, value) // it has been read as JSON already
-	return string(decoded), true
+	return string(unquoted(value)), true
 }
 
 // number returns a whole number, and whether it is there.
@@ -304,7 +320,7 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	if r.ContentLength > int64(most) {
 		return nil, tooLarge(most)
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+	text, err := readAll(r, most)
 	switch {
 	case len(text) > most:
 		return nil, tooLarge(most)
@@ -314,12 +330,25 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	return text, nil
 }
 
+// readAll reads a body to its end, or one byte more than it may have.
+func readAll(r *http.Request, most int) ([]byte, error) {
+	if r.ContentLength < 0 || r.ContentLength > maxBodyBytes { // what is only announced takes no memory
+		return io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+	}
+	text := bytes.NewBuffer(make([]byte, 0, r.ContentLength+bytes.MinRead)) // net/http ends the body at its length
+	_, err := text.ReadFrom(r.Body)
+	return text.Bytes(), err
+}
+
+// errCutOff is among the errors of a request whose body did not come whole.
+var errCutOff = errors.New("the body is cut off")
+
 // bodyError returns the error of an incomplete body: it came too slowly, or it is cut off or broken.
 func bodyError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &stock.Error{Code: codeTimeout, Message: "the body did not come in time", Err: err}
 	}
-	return &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
+	return &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: fmt.Errorf("%w: %w", errCutOff, err)}
 }
 
 func tooLarge(most int) error {
@@ -332,7 +361,7 @@ func explain(name string, err error) *stock.Error {
 	if !ok {
 		return invalid(cmp.Or(name, "body"), mustBeObject)
 	}
-	message := "is not valid JSON"
+	message := fmt.Sprintf("is not valid JSON at byte %d", syntactic.ByteOffset)
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		message = "is there twice"
 	}
@@ -430,6 +459,15 @@ func checkQuery(query string, parameters []string) error {
 		}
 	}
 	return nil
+}
+
+// isTrue reads a parameter that is true or false; without it, it is false.
+func isTrue(query url.Values, name string) (bool, error) {
+	value := query.Get(name)
+	if query.Has(name) && value != "true" && value != "false" {
+		return false, invalid(name, "must be true or false")
+	}
+	return value == "true", nil
 }
 
 // defaultPage is how many items a page of a list has.

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +148,33 @@ func TestAMistakeIsNamed(t *testing.T) {
 		}
 		if refusal, ok := errors.AsType[*stock.Error](read([]byte(body))); !ok || refusal.Field != field {
 			t.Errorf("%s: got %v, want a mistake of %s", body, refusal, field)
+		}
+	}
+}
+
+// endNoted is a body that tells its end by itself, as one over HTTP/2 does. The listener notes then that the service works.
+type endNoted struct {
+	*strings.Reader
+	ended bool
+}
+
+func (b *endNoted) Read(to []byte) (int, error) {
+	n, err := b.Reader.Read(to)
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func (*endNoted) Close() error { return nil }
+
+// TestBodiesAreReadToTheirEnd, whether their length is known or not.
+func TestBodiesAreReadToTheirEnd(t *testing.T) {
+	t.Parallel()
+	const text = `{"quantity":1}`
+	for _, length := range []int64{int64(len(text)), -1} {
+		body := &endNoted{Reader: strings.NewReader(text)}
+		read, err := readBody(&http.Request{ContentLength: length, Body: body}, maxBodyBytes)
+		if err != nil || string(read) != text || !body.ended {
+			t.Errorf("length %d: read %q, %v; to its end: %v", length, read, err, body.ended)
 		}
 	}
 }

@@ -20,15 +20,30 @@ type deductionAnswer struct {
 	BuyerID   string                `json:"buyer_id,omitempty"`
 	Quantity  int64                 `json:"quantity"`
 	Status    stock.DeductionStatus `json:"status"`
-	ExpiresAt time.Time             `json:"expires_at,omitzero"` // when a reservation ends, or has ended, by itself
+	ExpiresAt *time.Time            `json:"expires_at,omitempty"` // when a reservation ends, or has ended, by itself
 	Order     string                `json:"order,omitempty"`
 	Parts     []stock.Part          `json:"parts,omitempty"`
+
+	CreatedAt   time.Time  `json:"created_at"`
+	CommittedAt *time.Time `json:"committed_at,omitempty"`
+}
+
+// known returns an instant, or nil for none.
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
 }
 
 func answerOf(d stock.Deduction) deductionAnswer {
-	a := deductionAnswer{SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, Parts: d.Parts}
+	a := deductionAnswer{
+		SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, Parts: d.Parts,
+		CreatedAt: d.CreatedAt.UTC(), CommittedAt: known(d.CommittedAt),
+	}
 	if d.Status == stock.StatusReserved || d.Status == stock.StatusExpired {
-		a.ExpiresAt = d.ExpiresAt.UTC()
+		a.ExpiresAt = known(d.ExpiresAt)
 	}
 	if d.InOrder {
 		a.Order = orderPath(d.OrderID)
@@ -41,12 +56,13 @@ func (s *server) deduct(c echo.Context) (created bool, answer any, err error) {
 	if err != nil {
 		return false, nil, err
 	}
-	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
+	if order.BuyerID, order.Own, err = s.buyerFor(c, order.BuyerID); err != nil {
 		return false, nil, err
 	}
 	order.CallerMax = callerOf(c).MaxQuantity
 	d, created, err := s.Service.Deduct(c.Request().Context(), param(c, "sku"), order)
-	return created, answerOf(d), err
+	answered := answerOf(d)
+	return created, &answered, err // a pointer saves the JSON library a copy
 }
 
 func newDeduction(f *form) stock.Order {
@@ -57,7 +73,7 @@ func newDeduction(f *form) stock.Order {
 }
 
 func (s *server) readDeduction(c echo.Context) (any, error) {
-	buyerID, err := namedBuyer(c)
+	buyerID, err := s.namedBuyer(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +84,8 @@ func (s *server) readDeduction(c echo.Context) (any, error) {
 // settlement is what a request asks for about what is reserved or committed: of a deduction, or of all lines of an order.
 type settlement struct {
 	stock.SettleRequest
-	retake bool // commit units that are reserved no longer, if they are there
+	retake bool         // commit units that are reserved no longer, if they are there
+	lines  []stock.Line // commit these alone; nil: all
 }
 
 func commitRequest(f *form) settlement {
@@ -114,7 +131,7 @@ func (s *server) settling(
 		if err != nil {
 			return false, nil, err
 		}
-		if asked.BuyerID, err = namedBuyer(c); err != nil {
+		if asked.BuyerID, err = s.namedBuyer(c); err != nil {
 			return false, nil, err
 		}
 		asked.OrderID = param(c, "order_id")
@@ -137,16 +154,21 @@ type historyAnswer struct {
 
 // readHistory answers with what happened to a deduction, the oldest entry first.
 func (s *server) readHistory(c echo.Context) (any, error) {
-	buyerID, err := namedBuyer(c)
+	buyerID, err := s.namedBuyer(c)
 	if err != nil {
 		return nil, err
 	}
 	h, err := s.Service.History(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
-	answer := historyAnswer{SKU: h.SKU, OrderID: h.OrderID, History: h.Entries()}
-	for i, e := range answer.History {
-		answer.History[i].At, answer.History[i].Until = e.At.UTC(), e.Until.UTC()
+	return historyAnswer{SKU: h.SKU, OrderID: h.OrderID, History: entriesOf(h)}, err
+}
+
+// entriesOf returns the entries of a history, with times in UTC.
+func entriesOf(h stock.History) []stock.Entry {
+	entries := h.Entries()
+	for i, e := range entries {
+		entries[i].At, entries[i].Until = e.At.UTC(), e.Until.UTC()
 	}
-	return answer, err
+	return entries
 }
 
 type deductionsAnswer struct {
@@ -164,13 +186,17 @@ func (s *server) readDeductions(c echo.Context) (any, error) {
 	}
 	query.SKU = param(c, "sku")
 	if caller := callerOf(c); caller.Scope != access.ScopeAdmin {
-		if query.BuyerID, _, err = buyerFor(c, query.BuyerID); err != nil {
+		if query.BuyerID, _, err = s.buyerFor(c, query.BuyerID); err != nil {
 			return nil, err
 		}
 		if query.BuyerID == "" {
 			return nil, forbidden("this takes a buyer_id, or a key of the scope admin")
 		}
-		query.Namespace = &caller.Buyer
+		if query.Namespace = new(string); caller.Buyer != "" {
+			query.Namespace = &query.BuyerID
+		}
+	} else if query.BuyerID, err = s.Service.KeptName(query.BuyerID); err != nil {
+		return nil, err
 	}
 	page, err := s.Service.Deductions(c.Request().Context(), query)
 	answer := deductionsAnswer{

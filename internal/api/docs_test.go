@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -64,7 +65,7 @@ func filesOf(t *testing.T, page string) (files []string) {
 }
 
 var (
-	// What a script or a style sheet would fetch from another server. A bundle has many other URLs, in its texts and as
+	// URLs that a script or a style sheet would fetch from another server. A bundle has many other URLs, in its texts and as
 	// names of schemas.
 	fetchedByScript = regexp.MustCompile(`(?:fetch|import|importScripts|Worker|WebSocket|EventSource)\(\s*["'](?:[a-z]+:)?//[^"']*`)
 	fetchedByStyle  = regexp.MustCompile(`(?:@import\s+|url\(\s*)["']?(?:[a-z]+:)?//[^"')]*`)
@@ -125,6 +126,27 @@ func TestDocsPageWithAnotherSlash(t *testing.T) {
 	s.want(s.send(http.MethodGet, "/docs/", ""), http.StatusOK, "") // the client follows
 	s.wantProblem(s.send(http.MethodGet, "/docs/oauth2-redirect.html", ""), http.StatusNotFound, "not_found")
 	s.wantProblem(s.send(http.MethodGet, "/docs/../server.go", ""), http.StatusNotFound, "not_found")
+}
+
+// TestEveryCodeSaysWhetherItIsFinal goes through all codes of the document: the caller is told to send the same request again exactly if
+// the problem is not final.
+func TestEveryCodeSaysWhetherItIsFinal(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	codes := document(t).Components.Schemas["Code"].Value.Enum
+	if len(codes) < 25 {
+		t.Fatalf("the document has %d codes", len(codes))
+	}
+	for _, code := range codes {
+		final := !slices.Contains(undecided, code.(string))
+		page := s.send(http.MethodGet, "/docs/problems/"+code.(string), "")
+		if shown := fmt.Sprintf(`<code>"final": %t</code>`, final); !strings.Contains(page.body, shown) {
+			t.Errorf("the page of %s does not say %s:\n%s", code, shown, page.body)
+		}
+		if again := strings.Contains(page.body, "the same request"); !final && !again {
+			t.Errorf("the page of %s does not say that the same request is to be sent again:\n%s", code, page.body)
+		}
+	}
 }
 
 // TestEachProblemHasAPage follows the type of every code of the document, and what the pages link to.

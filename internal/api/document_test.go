@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What libraries read differently in a pattern: a property of Unicode, which JavaScript knows with the u flag only; a
+// Parts of a pattern that libraries read differently: a property of Unicode, which JavaScript knows with the u flag only; a
 // character above U+FFFF, which is two without it; an end of line, which generators write as it is.
 var readDifferently = regexp.MustCompile(`\\[pP]|[^\x{0}-\x{FFFF}]|\\u(000A|000D|2028|2029)|\\[nrsSwWbB]`)
 

@@ -25,6 +25,9 @@ const (
 
 // watchEvents streams events until the listener leaves or loses its access, or the service stops.
 func (s *server) watchEvents(c echo.Context) error {
+	if err := refuseForeign(c.Request()); err != nil {
+		return err
+	}
 	sku, err := s.watchedSKU(c)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/tmaxmax/go-sse"
 
 	"inventory/internal/api"
+	"inventory/internal/busytest"
 	"inventory/internal/events"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
@@ -190,7 +191,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 5000, time.UTC)
 
 func TestStreamSendsEvents(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{})
 		stream := s.listen("?sku=a")
 		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
@@ -228,7 +229,7 @@ func TestStreamSendsEvents(t *testing.T) {
 // TestStreamOutlivesTheServersLimits: the limits are for answers that end.
 func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{heartbeat: serverLimit / 4})
 		stream := s.listen("")
 		text := make([]byte, 0, 1000)
@@ -306,7 +307,7 @@ func (s *stand) wantListeners(n int) {
 // TestListenerWhoStandsStillIsCutOff: neither publishers nor other readers wait for it.
 func TestListenerWhoStandsStillIsCutOff(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{})
 		conn := s.standStill()
 		s.overflow(s.pull(s.listen("?sku=a")))
@@ -321,7 +322,7 @@ func TestListenerWhoStandsStillIsCutOff(t *testing.T) {
 // TestNobodyWaitsLongAtTheEndForAListenerWhoStandsStill.
 func TestNobodyWaitsLongAtTheEndForAListenerWhoStandsStill(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{})
 		s.standStill()
 		s.overflow(s.pull(s.listen("?sku=a"))) // a write to it is in progress
@@ -333,7 +334,7 @@ func TestNobodyWaitsLongAtTheEndForAListenerWhoStandsStill(t *testing.T) {
 
 func TestListenerWhoComesBackLearnsThatEventsAreMissing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{})
 		if f := s.pull(s.listen("", "Last-Event-ID: x-1"))(); f.Type != "lost" || f.Data != `{"count":0}` || f.LastEventID != "" {
 			t.Errorf("got %+v", f)
@@ -343,7 +344,7 @@ func TestListenerWhoComesBackLearnsThatEventsAreMissing(t *testing.T) {
 
 func TestListenersThatAreRefused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{listeners: 2})
 		refused := func(stream listening, status int, code string) {
 			t.Helper()
@@ -387,7 +388,7 @@ func TestListenersThatAreRefused(t *testing.T) {
 // TestStreamEndsWell: a stream ends cleanly when the service stops, also long after the last write.
 func TestStreamEndsWell(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{})
 		stream := s.listen("")
 		time.Sleep(3 * api.Patience / 2) // by then the limit of its last write has passed
@@ -405,7 +406,7 @@ func TestStreamEndsWell(t *testing.T) {
 // TestAQuietStreamStaysOpenOverHTTP2: there the limit of a write ends the whole stream when its time comes, also while nothing is written.
 func TestAQuietStreamStaysOpenOverHTTP2(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openStand(t, standConfig{http2: true})
 		stream := s.listen("")
 		if stream.major != 2 {

@@ -24,6 +24,7 @@ func TestExamplesCanBeSent(t *testing.T) {
 		{http.MethodPost, "/v1/orders/{order_id}/commit", several},
 		{http.MethodPost, "/v1/orders/{order_id}/return", several},
 		{http.MethodPost, "/v1/orders/{order_id}/extend", unpaid},
+		{http.MethodPost, "/v1/orders/{order_id}/change", unpaid},
 		{http.MethodPost, "/v1/orders/{order_id}/cancel", unpaid},
 		{http.MethodPost, "/v1/skus/{sku}/restock", ""},
 		{http.MethodPost, "/v1/skus/{sku}/adjust", ""},

@@ -23,9 +23,9 @@ type wrong struct {
 	value json.RawMessage
 }
 
-// TestWhatTheDocumentForbids derives from each request of the document what it forbids: fields that are missing, unknown,
+// TestServiceRefusesForbiddenRequests derives from each request of the document what it forbids: fields that are missing, unknown,
 // there twice, of another type, out of range, too long, of another form. The service must refuse each, and name the field.
-func TestWhatTheDocumentForbids(t *testing.T) {
+func TestServiceRefusesForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	doc := document(t)

@@ -25,6 +25,7 @@ func bodyRoutes() []struct{ method, path, document string } {
 		{"POST", "/v1/orders/o/commit", "CommitOrder"},
 		{"POST", "/v1/orders/o/cancel", "CancelOrder"},
 		{"POST", "/v1/orders/o/extend", "Extend"},
+		{"POST", "/v1/orders/o/change", "ChangeOrder"},
 		{"POST", "/v1/orders/o/return", "ReturnOrder"},
 		{"POST", "/v1/orders", "NewOrder"},
 		{"POST", "/v1/skus/a/restock", "Restock"},

@@ -18,10 +18,22 @@ package api_test
 // browsers_test.go
 //   - silent
 //
+// clients_proxy_test.go
+//   - failing: is a service behind a proxy that fails as an order's id says: the proxy fails for "place.before.502" with 502 before it passes the first request to place this order on, and for "commit.after.502" after it has passed on the first commit
+//   - openFailing
+//   - page
+//   - refusal
+//
+// clients_test.go
+//   - step
+//
 // connection_test.go
 //   - ended
 //   - scraped: returns what Prometheus would read
 //   - watched: returns a handler of a store, and what it counts and logs
+//
+// console_faults_browser_test.go
+//   - isWell: waits until the banner is gone
 //
 // decode_test.go
 //   - requests: returns the types of bodies that are decoded, each with the type that the client encodes
@@ -85,6 +97,9 @@ package api_test
 //
 // movements_test.go
 //   - ledger: is an answer with movements
+//
+// orderlist_test.go
+//   - listed: returns the URL of an empty database in which orders are listed
 //
 // story_test.go
 //   - closing

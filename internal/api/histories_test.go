@@ -92,6 +92,23 @@ func TestHistories(t *testing.T) {
 			pass 24h
 			10 x commit lamp/o if_expired=retake    => 10 x 200 committed quantity=2
 			left lamp available=3 reserved=0 committed=2`,
+		"the payment's notice comes again after the money was given back, and says so for one SKU and for several": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order lamp/o quantity=2 reserve_for=10m => 201
+			commit lamp/o quantity=1                => 200 committed
+			return lamp/o                           => 200 returned
+			2 x commit lamp/o if_expired=retake     => 2 x 409 already_committed order_status=returned quantity=1 final=true
+			commit lamp/o                           => 409 already_committed order_status=returned quantity=1
+			cancel lamp/o                           => 409 already_committed order_status=returned
+			order w lamp:1 bulb:2 reserve_for=10m   => 201
+			commit w                                => 200 committed
+			return w                                => 200 returned
+			2 x commit w if_expired=retake          => 2 x 409 already_committed order_status=returned final=true
+			commit w                                => 409 already_committed order_status=returned
+			cancel w                                => 409 already_committed order_status=returned
+			order w lamp:1 bulb:2 reserve_for=10m   => 409 order_ended order_status=returned
+			left lamp available=5 reserved=0 committed=0`,
 		"the order is paid in part, and the notice is for all": `
 			create lamp stock=5                     => 201
 			order lamp/o quantity=3 reserve_for=10m => 201
@@ -129,6 +146,50 @@ func TestHistories(t *testing.T) {
 			cancel lamp/o                           => 200 cancelled
 			commit lamp/o if_expired=retake         => 409 not_reserved order_status=cancelled
 			left lamp available=3 reserved=0 committed=0`,
+		"the first card fails, the second one pays, and the units are taken again, once": `
+			create lamp stock=5                     => 201
+			order lamp/o quantity=3 reserve_for=10m => 201
+			cancel lamp/o                           => 200 cancelled
+			commit lamp/o                           => 409 not_reserved order_status=cancelled
+			commit lamp/o if_ended=retake quantity=4 => 400 invalid_request field=quantity
+			10 x commit lamp/o if_ended=retake      => 10 x 200 committed quantity=3
+			cancel lamp/o                           => 409 already_committed quantity=3
+			order lamp/o quantity=3 reserve_for=10m => 200 committed
+			history lamp/o                          => 200 reserved cancelled retaken !committed
+			left lamp available=2 reserved=0 committed=3
+			return lamp/o                           => 200 returned
+			commit lamp/o if_ended=retake           => 409 already_committed order_status=returned
+			left lamp available=5 reserved=0 committed=0`,
+		"a reservation is given up in parts, is paid after all, and each unit is accounted for": `
+			create lamp stock=5                     => 201
+			order lamp/o quantity=5 reserve_for=10m => 201
+			cancel lamp/o quantity=2 ref=a          => 200 reserved quantity=3
+			cancel lamp/o quantity=3 ref=b          => 200 cancelled
+			commit lamp/o if_ended=retake quantity=2 => 200 committed quantity=2
+			cancel lamp/o quantity=3 ref=b          => 200 committed quantity=2
+			return lamp/o quantity=1 ref=c          => 200 committed quantity=1
+			left lamp available=4 reserved=0 committed=1`,
+		"the order was given up, is paid, and its units are another's": `
+			create lamp stock=3 per_buyer_limit=3   => 201
+			order lamp/o quantity=3 buyer_id=ann reserve_for=10m => 201
+			cancel lamp/o                           => 200 cancelled
+			order lamp/p quantity=1 buyer_id=bob    => 201
+			2 x commit lamp/o if_ended=retake       => 2 x 409 not_reserved order_status=cancelled
+			return lamp/p                           => 200
+			order lamp/q quantity=1 buyer_id=ann    => 201
+			return lamp/q restock=false             => 200
+			restock lamp quantity=1 ref=van         => 201
+			commit lamp/o if_ended=retake           => 200 committed
+			left lamp available=0 reserved=0 committed=3`,
+		"a word says what to do with what has ended, and it is one word": `
+			create lamp stock=3                     => 201
+			order lamp/o quantity=3 reserve_for=10m => 201
+			commit lamp/o if_ended=take             => 400 invalid_request field=if_ended
+			commit lamp/o if_expired=take           => 400 invalid_request field=if_expired
+			pass 10m
+			commit lamp/o if_ended=retake quantity=2 => 200 committed quantity=2
+			history lamp/o                          => 200 expired quantity=3 retaken quantity=2
+			left lamp available=1 reserved=0 committed=2`,
 		"the payment arrives in the last microsecond, beside the end of all others": `
 			create lamp stock=8                     => 201
 			4 x order lamp/o-# quantity=1 reserve_for=10m => 4 x 201
@@ -300,6 +361,37 @@ func TestHistories(t *testing.T) {
 			5 x commit o if_expired=retake          => 5 x 200 committed !expired
 			left lamp available=4 reserved=0 committed=1
 			left bulb available=0 reserved=0 committed=2`,
+		"a basket comes back twice, and the second time it is said to be damaged": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 bulb:2                   => 201
+			order p lamp:1 bulb:2                   => 201
+			return o                                => 200 returned
+			return o                                => 200 returned
+			return o restock=false                  => 422 ref_reused
+			return lamp/p                           => 200 returned
+			return p restock=false reason=damaged   => 200 returned
+			return p restock=false reason=damaged   => 200 returned
+			return p restock=false reason=lost      => 422 ref_reused
+			left lamp available=5 reserved=0 committed=0
+			left bulb available=3 reserved=0 committed=0`,
+		"a basket is given up, is paid all the same, and is taken again as a whole": `
+			create lamp stock=5                     => 201
+			create bulb stock=2                     => 201
+			order o lamp:1 bulb:2 reserve_for=10m   => 201
+			cancel o                                => 200 cancelled !reserved
+			order bulb/p quantity=1 reserve_for=10m => 201
+			commit o if_ended=retake                => 409 not_reserved
+			left lamp available=5 reserved=0 committed=0
+			cancel bulb/p                           => 200
+			commit o if_expired=retake              => 409 not_reserved
+			& 5 x commit o if_ended=retake
+			& 5 x cancel o                          => 5 x 200 committed !cancelled, 5 x 200|409
+			left lamp available=4 reserved=0 committed=1
+			left bulb available=0 reserved=0 committed=2
+			return o                                => 200 returned
+			commit o if_ended=retake                => 409 already_committed
+			left lamp available=5 reserved=0 committed=0`,
 		"one thing of a paid basket comes back, and the rest stays paid": `
 			create lamp stock=5                     => 201
 			create bulb stock=5                     => 201

@@ -366,7 +366,7 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 	huge := `{"order_id":"` + strings.Repeat("x", 10<<20) + `","quantity":1}`
 	for path, method := range map[string]string{
 		"/v1/skus/a": "PUT", "/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o/commit": "POST", "/v1/skus/a/deductions/o/cancel": "POST", "/v1/skus/a/deductions/o/extend": "POST",
-		"/v1/skus/a/deductions/o/return": "POST", "/v1/orders/o/commit": "POST", "/v1/orders/o/cancel": "POST", "/v1/orders/o/extend": "POST", "/v1/orders/o/return": "POST",
+		"/v1/skus/a/deductions/o/return": "POST", "/v1/orders/o/commit": "POST", "/v1/orders/o/cancel": "POST", "/v1/orders/o/extend": "POST", "/v1/orders/o/change": "POST", "/v1/orders/o/return": "POST",
 		"/v1/orders": "POST", "/v1/skus/a/restock": "POST", "/v1/skus/a/adjust": "POST", "/v1/skus/a/resegment": "POST",
 	} {
 		s.wantProblem(s.send(method, path, huge), 413, "too_large")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -30,12 +31,19 @@ type movementAnswer struct {
 
 // readMovements answers with a page of a SKU's ledger.
 func (s *server) readMovements(c echo.Context) (any, error) {
-	after, limit, err := pageOf(c.QueryParams())
+	query := c.QueryParams()
+	after, limit, err := pageOf(query)
 	if err != nil {
 		return nil, err
 	}
-	sku := param(c, "sku")
-	movements, err := s.Service.Movements(c.Request().Context(), sku, after, limit)
+	sku, read := param(c, "sku"), s.Service.Movements
+	switch order := query.Get("order"); {
+	case order == "newest":
+		read = s.Service.NewestMovements
+	case query.Has("order") && order != "oldest":
+		return nil, invalid("order", "must be oldest or newest")
+	}
+	movements, err := read(c.Request().Context(), sku, after, limit)
 	answer := movementsAnswer{SKU: sku, Movements: make([]movementAnswer, len(movements))}
 	for i, m := range movements {
 		key, ref := m.Returned()
@@ -120,6 +128,22 @@ type changeAnswer struct {
 	Segments int    `json:"segments,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	stock.TermsChange
+	limitAnswer
+}
+
+// limitAnswer says since when a limit per buyer counts earlier orders, too.
+type limitAnswer struct {
+	Counting   bool      `json:"counting,omitempty"` // not yet
+	LimitSince time.Time `json:"limit_since,omitzero"`
+}
+
+// limitOf tells about the limit per buyer that a change has made.
+func (s *server) limitOf(ctx context.Context, m stock.Movement) (limitAnswer, error) {
+	if m.Terms.PerBuyerLimit.To == 0 && m.Terms.LimitGroup.To == "" {
+		return limitAnswer{}, nil
+	}
+	status, err := s.Service.SKU(ctx, m.SKU)
+	return limitAnswer{status.Counting, status.LimitSince.UTC()}, stock.AfterWrite(err, "read the changed SKU")
 }
 
 // changing returns a handler that changes the SKU in the path.
@@ -130,8 +154,11 @@ func (s *server) changing(read func(*form) stock.Movement) echo.HandlerFunc {
 			return false, nil, err
 		}
 		m.SKU = param(c, "sku")
-		created, err = s.Service.Move(c.Request().Context(), m)
-		return created, changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms}, err
+		if created, err = s.Service.Move(c.Request().Context(), m); err != nil {
+			return false, nil, err
+		}
+		limit, err := s.limitOf(c.Request().Context(), m)
+		return created, changeAnswer{m.Ref, m.Quantity, m.Segments, m.Reason, m.Terms, limit}, err
 	})
 }
 

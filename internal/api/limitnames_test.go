@@ -62,6 +62,44 @@ func TestALimitNamesTheOrdersThatUseItUp(t *testing.T) {
 	})
 }
 
+// TestALimitOverSeveralSKUs: a refusal names the group, and the orders of all its SKUs that use its limit up.
+func TestALimitOverSeveralSKUs(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		d := openDoors(t, config)
+		for _, sku := range []string{"m", "l"} {
+			d.want(d.as(operator, "PUT", "/v1/skus/"+sku, `{"stock":9,"per_buyer_limit":2,"limit_group":"shirt"}`), 201, "")
+		}
+		d.want(d.as(operator, "PUT", "/v1/skus/xl", `{"stock":9}`), 201, "")
+		d.want(d.as(shop, "POST", "/v1/skus/m/deductions", `{"order_id":"one","buyer_id":"ann","quantity":1}`), 201, "")
+		d.want(d.as(shop, "POST", "/v1/skus/l/deductions", `{"order_id":"two","buyer_id":"ann","quantity":1,"reserve_for":"1s"}`), 201, "")
+		d.want(d.as(shop, "POST", "/v1/skus/xl/deductions", `{"order_id":"three","buyer_id":"ann","quantity":1}`), 201, "")
+		busytest.Soon(t, "a reservation of another SKU of the group expires, and counts no more", func() bool {
+			return d.as(shop, "POST", "/v1/skus/m/deductions", `{"order_id":"four","buyer_id":"ann","quantity":1}`).status < 300
+		})
+		const named = `"limit_group":"shirt"`
+		d.wantProblem(d.as(shop, "POST", "/v1/skus/l/deductions", `{"order_id":"five","buyer_id":"ann","quantity":1}`), 409, "buyer_limit",
+			`"sku":"l"`, `"order_ids":["four","one"]`, named)
+		basket := `{"order_id":"six","buyer_id":"bob","lines":[{"sku":"m","quantity":1},{"sku":"l","quantity":2}]}`
+		d.wantProblem(d.as(shop, "POST", "/v1/orders", basket), 409, "buyer_limit", named)
+		d.want(d.as(shop, "POST", "/v1/orders", strings.Replace(basket, `"quantity":2`, `"quantity":1`, 1)), 201, "")
+		d.wantProblem(d.as(shop, "POST", "/v1/skus/m/deductions", `{"order_id":"seven","buyer_id":"bob","quantity":1}`), 409, "buyer_limit",
+			`"order_ids":["six"]`, named)
+		// A SKU that joins takes its orders along.
+		for _, wrong := range []string{`{"ref":"w","limit_group":"shirt"}`, `{"ref":"w","limit_group":"a b","per_buyer_limit":1}`, `{"ref":"w","limit_group":""}`} {
+			d.wantProblem(d.as(operator, "PATCH", "/v1/skus/xl", wrong), 400, "invalid_request", `"field":"limit_group"`)
+		}
+		d.want(d.as(operator, "PATCH", "/v1/skus/xl", `{"ref":"joins","limit_group":"shirt","per_buyer_limit":3}`), 201, "")
+		busytest.Soon(t, "the earlier order is counted", func() bool {
+			return strings.Contains(d.as(operator, "GET", "/v1/skus/xl", "").body, `"limit_since":"`)
+		})
+		d.wantProblem(d.as(shop, "POST", "/v1/skus/xl/deductions", `{"order_id":"eight","buyer_id":"ann","quantity":1}`), 409, "buyer_limit",
+			`"order_ids":["four","one","three"]`, named)
+		d.wantProblem(d.as(operator, "PATCH", "/v1/skus/xl", `{"ref":"no limit","per_buyer_limit":null}`), 400, "invalid_request", `"field":"limit_group"`)
+		d.want(d.as(operator, "PATCH", "/v1/skus/xl", `{"ref":"leaves","limit_group":null}`), 201, "")
+		d.want(d.as(operator, "GET", "/v1/audit", ""), 200, "")
+	})
+}
+
 // namesReads counts the reads of a buyer's orders.
 type namesReads struct {
 	stock.Store

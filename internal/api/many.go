@@ -75,7 +75,7 @@ func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Re
 		}
 		o, err := asked.SKUOrder, asked.err
 		if err == nil {
-			o.BuyerID, o.Own, err = buyerFor(c, o.BuyerID)
+			o.BuyerID, o.Own, err = s.buyerFor(c, o.BuyerID)
 		}
 		if results[i].Err = err; err != nil {
 			continue
@@ -94,14 +94,14 @@ func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Re
 // nameOrders names the orders that use a buyer limit up, once for each buyer of a SKU and one after the other: a request with many
 // refusals takes one connection, and not all of them.
 func (s *server) nameOrders(ctx context.Context, namespace string, results []selling.Result) {
-	type holder struct{ sku, buyer string }
+	type holder struct{ sku, group, buyer string }
 	named := make(map[holder]error)
 	for i, r := range results {
 		refusal, ok := errors.AsType[*stock.Error](r.Err)
 		if !ok || refusal.LimitOf == "" {
 			continue
 		}
-		of := holder{refusal.SKU, refusal.LimitOf}
+		of := holder{refusal.SKU, refusal.LimitGroup, refusal.LimitOf}
 		if named[of] == nil {
 			named[of] = s.Service.NameOrders(ctx, refusal, namespace)
 		}

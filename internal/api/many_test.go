@@ -436,13 +436,15 @@ func (s *site) post(path, body string) (a answer, late bool) {
 	})
 }
 
-// untimed returns a deduction or a problem as a text without its expiry.
+// untimed returns a deduction or a problem as a text without its instants.
 func (s *site) untimed(body string) string {
 	s.t.Helper()
 	var members map[string]any
 	if err := json.Unmarshal([]byte(body), &members); err != nil {
 		s.t.Fatal(err)
 	}
-	delete(members, "expires_at")
+	for _, name := range []string{"expires_at", "created_at", "committed_at"} {
+		delete(members, name)
+	}
 	return fmt.Sprint(members)
 }

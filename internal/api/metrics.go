@@ -47,6 +47,9 @@ type Metrics struct {
 	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time that a change of a SKU's segments took."`
 }
 
+// Answering returns how many requests are being answered now.
+func (m *Metrics) Answering() int { return int(read(m.InFlight).GetGauge().GetValue()) }
+
 const namespace = "inventory"
 
 // NewMetrics returns metrics that are registered with r.

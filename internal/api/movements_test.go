@@ -63,6 +63,25 @@ func (s *site) ledger(query string) (l ledger) {
 	return l
 }
 
+// refs reads the ledger page by page.
+func (s *site) refs(order string, limit int) (refs []string) {
+	s.t.Helper()
+	query := fmt.Sprintf("?order=%s&limit=%d", order, limit)
+	for after := ""; ; {
+		page := s.ledger(query + after)
+		if len(page.Movements) > limit {
+			s.t.Errorf("%d movements in a page of %d", len(page.Movements), limit)
+		}
+		for _, m := range page.Movements {
+			refs = append(refs, m.Ref)
+		}
+		if page.Next == nil {
+			return refs
+		}
+		after = "&after=" + *page.Next
+	}
+}
+
 func TestMovementsAreListedPageByPage(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
@@ -89,25 +108,14 @@ func TestMovementsAreListedPageByPage(t *testing.T) {
 	if got != want || all.SKU != "a" || all.Next != nil {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for limit := 1; limit <= 6; limit++ {
-		var pages []string
-		for query := fmt.Sprintf("?limit=%d", limit); query != ""; {
-			page := s.ledger(query)
-			if len(page.Movements) > limit {
-				t.Errorf("%d movements in a page of %d", len(page.Movements), limit)
+	for order, want := range map[string]string{"oldest": "[z/ü y x w v]", "newest": "[v w x y z/ü]"} {
+		for limit := 1; limit <= 6; limit++ {
+			if refs := fmt.Sprint(s.refs(order, limit)); refs != want {
+				t.Errorf("the %s first, in pages of %d: %s", order, limit, refs)
 			}
-			for _, m := range page.Movements {
-				pages = append(pages, m.Ref)
-			}
-			query = ""
-			if page.Next != nil {
-				query = fmt.Sprintf("?limit=%d&after=%s", limit, *page.Next)
-			}
-		}
-		if refs := fmt.Sprint(pages); refs != "[z/ü y x w v]" {
-			t.Errorf("in pages of %d: %s", limit, refs)
 		}
 	}
+	s.wantProblem(s.send("GET", "/v1/skus/a/movements?order=", ""), 400, "invalid_request", `"field":"order"`)
 	// A reader that has read to the end can go on from there.
 	last := s.ledger("?limit=5").Next
 	if last == nil {

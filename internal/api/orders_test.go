@@ -48,6 +48,39 @@ func TestOrder(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/orders", order), 409, "order_ended", `"order_status":"returned"`, `"lines":[{"sku":"b"`)
 }
 
+// TestRefusedBasketListsAllLines: a buyer who takes one line out is not told of the next one on the next try.
+func TestRefusedBasketListsAllLines(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		s := openWith(t, config)
+		for sku, body := range map[string]string{
+			"few": `{"stock":2,"segments":2}`, "gone": `{"stock":1}`, "many": `{"stock":9}`, "none": `{"stock":0}`,
+			"soon": `{"stock":9,"sale_starts_at":"2999-01-01T00:00:00Z"}`,
+		} {
+			s.want(s.send("PUT", "/v1/skus/"+sku, body), 201, "")
+		}
+		s.want(s.send("POST", "/v1/skus/gone/deductions", `{"order_id":"other","quantity":1}`), 201, "")
+		basket := func(id string, skus ...string) string {
+			var lines []string
+			for _, sku := range skus {
+				lines = append(lines, `{"sku":"`+sku+`","quantity":3}`)
+			}
+			return `{"order_id":"` + id + `","lines":[` + strings.Join(lines, ",") + `]}`
+		}
+		few := `{"sku":"few","code":"insufficient_stock","detail":"SKU \"few\" has 2 available, fewer than asked for","available":2}`
+		soldOut := func(sku string) string {
+			return `{"sku":"` + sku + `","code":"sold_out","detail":"SKU \"` + sku + `\" is sold out"}`
+		}
+		for range 20 { // the sold-out cache answers from the second one on
+			s.wantProblem(s.send("POST", "/v1/orders", basket("o", "none", "few", "many", "gone")), 409, "insufficient_stock",
+				`"sku":"few","available":2`, `"lines":[`+few+`,`+soldOut("gone")+`,`+soldOut("none")+`]`)
+			s.wantProblem(s.send("POST", "/v1/orders", basket("p", "none", "many", "gone")), 409, "sold_out", `"lines":[`+soldOut("gone")+`,`+soldOut("none")+`]`)
+			s.wantProblem(s.send("POST", "/v1/orders", basket("q", "none", "many")), 409, "sold_out", `"sku":"none","lines":[`+soldOut("none")+`]`)
+		}
+		s.wantProblem(s.send("POST", "/v1/orders", basket("o", "soon", "few")), 409, "sale_closed", `"lines":[`+few+`,{"sku":"soon","code":"sale_closed"`)
+		s.want(s.send("POST", "/v1/orders", basket("o", "many")), 201, "")
+	})
+}
+
 // TestCheckout: an order of two SKUs is reserved, paid and committed as one thing, or given up.
 func TestCheckout(t *testing.T) {
 	t.Parallel()

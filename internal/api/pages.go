@@ -84,7 +84,7 @@ func (s *server) consolePages() map[string]echo.HandlerFunc {
 		"/console":  page,
 		"/console/": func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") },
 		"/console/settings.json": func(c echo.Context) error { // what it must know before its first request
-			return c.JSON(http.StatusOK, map[string]bool{"keys": s.Guard != nil})
+			return sendJSON(c, http.StatusOK, map[string]bool{"keys": s.Guard != nil})
 		},
 		"/console/:file": serveFile(files),
 	}

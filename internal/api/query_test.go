@@ -64,7 +64,7 @@ func TestHeadWhereGetIs(t *testing.T) {
 			}
 		}
 	}
-	for path, status := range map[string]int{"/v1/events?sku=none": 404, "/v1/events?x=1": 400, "/v1/orders": 405, "/none": 404} {
+	for path, status := range map[string]int{"/v1/events?sku=none": 404, "/v1/events?x=1": 400, "/v1/deductions": 405, "/none": 404} {
 		if a := d.begin(operator, "HEAD", path, ""); a.status != status || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("HEAD %s: %d %v", path, a.status, a.header)
 		}

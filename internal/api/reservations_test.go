@@ -39,7 +39,7 @@ func TestReservation(t *testing.T) {
 	s.want(s.send("POST", "/v1/skus/a/deductions/o/return", ""), 200, returned)
 	s.want(s.send("POST", "/v1/skus/a/deductions/o/return", "{}"), 200, returned)
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", order), 409, "order_ended", `"order_status":"returned","quantity":4`)
-	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 409, "not_reserved", "returned")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 409, "already_committed", `"order_status":"returned","quantity":4`)
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 409, "already_committed")
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/return", `{"quantity":1,"ref":"r"}`), 409, "not_committed", "returned")
 	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)

@@ -53,6 +53,36 @@ func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
 	d.wantUnits(`"available":98,"reserved":0,"committed":2`)
 }
 
+// A token changes what it has reserved: it exchanges nothing that the shop has committed, and gives its order to nobody.
+func TestTokensChangeWhatTheyReserved(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"a1","reserve_for":"15m","lines":[{"sku":"shoe","quantity":2}]}`), 201, "")
+	const change, two, gives = "/v1/orders/a1/change", `{"ref":"r","lines":[{"sku":"shoe","quantity":1}]}`, `{"ref":"g","buyer_id":"bob","lines":[{"sku":"shoe","quantity":1}]}`
+	d.wantProblem(d.as(bob, "POST", change, two), 404, "unknown_order")
+	d.wantProblem(d.as(ann, "POST", change, gives), 403, "forbidden", "takes a key")
+	d.wantProblem(d.as(shop, "POST", change+"?buyer_id=ann", gives), 400, "invalid_request", "buyer_id")
+	d.want(d.as(ann, "POST", change, two), 200, "")
+	d.want(d.as(shop, "POST", "/v1/orders/a1/commit?buyer_id=ann", ""), 200, "")
+	d.want(d.as(ann, "POST", change, two), 200, "")
+	d.wantProblem(d.as(ann, "POST", change, `{"ref":"s","lines":[{"sku":"shoe","quantity":2}]}`), 409, "already_committed", "only the shop")
+	d.want(d.as(shop, "POST", change+"?buyer_id=ann", `{"ref":"s","lines":[{"sku":"shoe","quantity":2}]}`), 200, "")
+	d.want(d.as(shop, "POST", "/v1/orders", `{"order_id":"held","buyer_id":"list","lines":[{"sku":"shoe","quantity":1}]}`), 201, "")
+	const annsNow = `{"order_id":"held","buyer_id":"ann","lines":[{"sku":"shoe","quantity":1,"status":"committed"}]}`
+	const held, toAnn = "/v1/orders/held/change?buyer_id=list", `{"ref":"g","buyer_id":"ann","lines":[{"sku":"shoe","quantity":1}]}`
+	d.want(d.as(shop, "POST", held, toAnn), 200, annsNow)
+	d.want(d.as(shop, "POST", held, toAnn), 200, annsNow) // list has it no more, and the change is a replay
+	for who, told := range map[string]bool{shop: true, ann: false} {
+		a := d.as(who, "GET", "/v1/orders/held/history", "")
+		if d.want(a, 200, ""); !strings.Contains(a.body, `"kind":"handed_over"`) || strings.Contains(a.body, `"buyer_id":"ann"`) != told {
+			t.Errorf("got %s", a.body)
+		}
+	}
+	d.wantProblem(d.as(shop, "POST", held, `{"ref":"h","buyer_id":"ann","lines":[{"sku":"shoe","quantity":1}]}`), 404, "unknown_order")
+	d.wantUnits(`"available":97,"reserved":0,"committed":3`)
+}
+
 // wantUnits checks where the units of the shoe are.
 func (d *doors) wantUnits(units string) {
 	d.t.Helper()

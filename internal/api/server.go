@@ -8,15 +8,21 @@
 package api
 
 import (
+	"bytes"
 	"crypto/rand"
 	_ "embed"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho"
@@ -94,6 +100,7 @@ func (s *server) recoverer() echo.MiddlewareFunc {
 func newEcho(log *slog.Logger) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
+	e.JSONSerializer = newSerializer()
 	e.HTTPErrorHandler = func(err error, c echo.Context) { sendProblem(c, log, err) }
 	return e
 }
@@ -120,8 +127,51 @@ func send(c echo.Context, created bool, answer any, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(createdOrOK(created), answer)
+	return sendJSON(c, createdOrOK(created), answer)
 }
+
+// sendJSON sends an answer as JSON. Echo's own would first parse the query, for a parameter that no route has.
+func sendJSON(c echo.Context, status int, answer any) error {
+	response := c.Response()
+	if header := response.Header(); header[echo.HeaderContentType] == nil {
+		header[echo.HeaderContentType] = []string{echo.MIMEApplicationJSON}
+	}
+	response.Status = status
+	return c.Echo().JSONSerializer.Serialize(c, answer, "")
+}
+
+// serializer writes JSON with the library that reads requests, in the form of encoding/json. An answer is one write.
+type serializer struct {
+	form    json.Options
+	buffers *sync.Pool
+}
+
+func newSerializer() serializer {
+	return serializer{jsonv1.DefaultOptionsV1(), &sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+}
+
+// largestKept is how many bytes a buffer has that is kept for another answer.
+const largestKept = 64 << 10
+
+// Serialize implements [echo.JSONSerializer].
+func (s serializer) Serialize(c echo.Context, answer any, _ string) error {
+	text := s.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // all are
+	text.Reset()
+	if err := json.MarshalWrite(text, answer, s.form); err != nil {
+		return fmt.Errorf("write an answer: %w", err)
+	}
+	text.WriteByte('\n')
+	_, err := c.Response().Write(text.Bytes())
+	if text.Cap() <= largestKept {
+		s.buffers.Put(text)
+	}
+	return err
+}
+
+var errNotRead = errors.New("requests are read as forms")
+
+// Deserialize implements [echo.JSONSerializer]. It is for [echo.Context.Bind], which no handler calls.
+func (serializer) Deserialize(echo.Context, any) error { return errNotRead }
 
 func createdOrOK(created bool) int {
 	if created {
@@ -182,8 +232,8 @@ func (r route) parameters() []string {
 // call buyerFor to learn for which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
 	return slices.Concat(pageRoutes(docsPages()), pageRoutes(problemPages()), pageRoutes(s.consolePages()), []route{
-		{http.MethodGet, "/v1/skus?after&limit", buyers, reading(s.readSKUs)},
-		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
+		{http.MethodGet, "/v1/skus?after&limit&q", buyers, reading(s.readSKUs)},
+		{http.MethodPut, "/v1/skus/:sku?dry_run", admins, s.bounded(s.createSKU)},
 		{http.MethodPatch, "/v1/skus/:sku", admins, s.changing(termsRequest)},
 		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, reading(s.readSKU)},
@@ -196,17 +246,20 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/return?buyer_id", returners, s.settling(readIfAny, returnRequest, s.settle)},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id/history?buyer_id", buyers, reading(s.readHistory)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
+		{http.MethodGet, orderRoute + "?after&buyer_id&limit&since&status&until", buyers, reading(s.readOrders)},
 		{http.MethodGet, orderRoute + "/:order_id?buyer_id", buyers, reading(s.readOrder)},
-		{http.MethodPost, orderRoute + "/:order_id/commit?buyer_id", settlers, s.settling(readIfAny, commitOrderRequest, s.settleOrder)},
+		{http.MethodGet, orderRoute + "/:order_id/history?buyer_id", buyers, reading(s.readOrderHistory)},
+		{http.MethodPost, orderRoute + "/:order_id/commit?buyer_id", settlers, s.settling(readLines, commitLinesRequest, s.settleOrder)},
 		{http.MethodPost, orderRoute + "/:order_id/extend?buyer_id", settlers, s.settling(readAs, extendRequest, s.settleOrder)},
 		{http.MethodPost, orderRoute + "/:order_id/cancel?buyer_id", buyers, s.settling(readIfAny, cancelOrderRequest, s.settleOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/change?buyer_id", buyers, s.bounded(s.changeOrder)},
 		{http.MethodPost, orderRoute + "/:order_id/return?buyer_id", returners, s.settling(readIfAny, returnOrderRequest, s.settleOrder)},
 		{http.MethodGet, "/v1/events?sku", buyers, s.watchEvents}, // ends when its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.changing(unitsRequest)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.changing(adjustRequest)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.changing(resegmentRequest)},
 		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", buyers, reading(s.readDeductions)},
-		{http.MethodGet, "/v1/skus/:sku/movements?after&limit", admins, reading(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/movements?after&limit&order", admins, reading(s.readMovements)},
 		{http.MethodGet, "/v1/skus/:sku/locks?from&limit", admins, reading(s.readLocks)},
 		{http.MethodGet, "/v1/activity", admins, reading(s.readActivity)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, reading(s.auditSKU)},
@@ -252,12 +305,14 @@ const nosniff = "nosniff" // browsers take answers for what their headers say
 // log. It runs before Echo, whose middleware costs each request a little more.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given := r.Header[echo.HeaderXRequestID] // the name is in its canonical form already
-		if len(given) != 1 || !requestIDFormat.MatchString(given[0]) {
-			given = []string{rand.Text()}
+		values := [...]string{nosniff, ""}
+		if given := r.Header[echo.HeaderXRequestID]; len(given) == 1 && requestIDFormat.MatchString(given[0]) {
+			values[1] = given[0]
+		} else {
+			values[1] = rand.Text()
 		}
-		w.Header()[echo.HeaderXRequestID] = given
-		w.Header().Set(echo.HeaderXContentTypeOptions, nosniff)
+		header := w.Header() // both names are in their canonical form already
+		header[echo.HeaderXContentTypeOptions], header[echo.HeaderXRequestID] = values[:1:1], values[1:]
 		next.ServeHTTP(w, r)
 	})
 }

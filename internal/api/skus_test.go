@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,64 @@ func TestSKUsPageByPage(t *testing.T) {
 	for _, query := range []string{"limit=0", "limit=201", "limit=+1", "limit=", "after=", "after=..", "after=%20", "before=a"} {
 		s.wantProblem(s.send("GET", "/v1/skus?"+query, ""), 400, "invalid_request")
 	}
+}
+
+// TestSearchForSKUs: ids that begin with the text come first, then all others that contain it.
+func TestSearchForSKUs(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for sku, name := range map[string]string{"lamp": "Bright", "lamp-7": "", "a-lamp": "", "bulb": "for a LAMP", "cord": "Kabel, weiß"} {
+		body, _ := json.Marshal(map[string]any{"stock": 1, "name": name})
+		if name == "" {
+			body = []byte(`{"stock":1}`)
+		}
+		s.want(s.send("PUT", "/v1/skus/"+sku, string(body)), 201, "")
+	}
+	for query, want := range map[string]string{
+		"q=lamp":                       "lamp lamp-7 a-lamp bulb  ",
+		"q=lamp&limit=3":               "lamp lamp-7 a-lamp  ~a-lamp",
+		"q=lamp&after=~a-lamp":         "bulb  ",
+		"q=lamp&limit=1":               "lamp  lamp",
+		"q=lamp&after=lamp":            "lamp-7 a-lamp bulb  ",
+		"q=WEISS":                      " ",
+		"q=" + url.QueryEscape("WEIß"): "cord  ",
+		"q=a+l":                        "bulb  ",
+	} {
+		var page struct {
+			SKUs []struct{ SKU string }
+			Next string
+		}
+		got := s.send("GET", "/v1/skus?"+query, "")
+		if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != 200 {
+			t.Fatal(got, err)
+		}
+		found := ""
+		for _, sku := range page.SKUs {
+			found += sku.SKU + " "
+		}
+		if found += " " + page.Next; found != want {
+			t.Errorf("%s: got %q, want %q", query, found, want)
+		}
+	}
+	for _, query := range []string{"q=", "q=%00", "q=a&after=a%20b", "after=~a", "q=" + strings.Repeat("a", 201)} {
+		s.wantProblem(s.send("GET", "/v1/skus?"+query, ""), 400, "invalid_request")
+	}
+}
+
+// TestCreateDryRun: the answer is the one without it, and nothing is there afterwards.
+func TestCreateDryRun(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	body := `{"stock":5,"segments":2,"name":"A","max_quantity":3,"max_reserve_for":"15m"}`
+	tried := s.send("PUT", "/v1/skus/a?dry_run=true", body)
+	is := strings.TrimSpace(tried.body)
+	s.wantProblem(s.send("GET", "/v1/skus/a", ""), 404, "unknown_sku")
+	s.want(s.send("PUT", "/v1/skus/a", body), 201, is)
+	s.want(tried, 201, "")
+	s.want(s.send("PUT", "/v1/skus/a?dry_run=true", body), 200, is)
+	s.wantProblem(s.send("PUT", "/v1/skus/a?dry_run=true", `{"stock":6}`), 409, "sku_exists", "stock is 5, not 6")
+	s.wantProblem(s.send("PUT", "/v1/skus/b?dry_run=true", `{"stock":6,"sale_ends_at":"2001-01-01T00:00:00Z"}`), 400, "invalid_request")
+	s.wantProblem(s.send("PUT", "/v1/skus/b?dry_run=yes", body), 400, "invalid_request", `"field":"dry_run"`)
 }
 
 // TestWatching reads the figures by which people watch a sale.

@@ -39,7 +39,7 @@ import (
 //	prune lamp                          the operator removes orders to which nothing has happened since now
 //
 // An answer is a status and what the body has: member=value, or a text as the value of any member; !text is not there.
-// What is right in two ways is 200|201. Answers of requests at once are in any order: 5 x 201, 15 x 409 sold_out.
+// A status with two right values is 200|201. Answers of requests at once are in any order: 5 x 201, 15 x 409 sold_out.
 type story struct {
 	t         *testing.T
 	store     stock.Store
@@ -209,10 +209,15 @@ func (s *story) callOf(times int, words []string) call {
 		path, method = at+"/history", http.MethodGet
 	case "commit", "cancel", "return", "extend":
 		path = at + "/" + verb
+		if lines := asSKULines(words[2:]); string(lines) != "[]" {
+			fields["lines"] = lines
+		}
+	case "revise":
+		path, fields["lines"] = at+"/change", asSKULines(words[2:])
 	case "order":
 		if path += "/deductions"; !ofSKU {
 			path, orderID = "/v1/orders", name
-			fields["lines"] = asLines(words[2:], func(word string) string { return `"sku":` + strconv.Quote(word) })
+			fields["lines"] = asSKULines(words[2:])
 		}
 		fields["order_id"] = json.RawMessage(strconv.Quote(orderID))
 	case "many":
@@ -240,6 +245,11 @@ func jsonOf(value string) json.RawMessage {
 		return json.RawMessage(value)
 	}
 	return json.RawMessage(strconv.Quote(value))
+}
+
+// asSKULines returns the words of the form SKU:QUANTITY as the lines of an order.
+func asSKULines(words []string) json.RawMessage {
+	return asLines(words, func(word string) string { return `"sku":` + strconv.Quote(word) })
 }
 
 // asLines returns the words of the form NAME:QUANTITY as a list.

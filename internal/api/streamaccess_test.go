@@ -40,7 +40,7 @@ func (s *stand) follow(credential string) (status int, gone <-chan struct{}) {
 // One caller may take some of the listeners' places, and leaves places for others.
 func TestListenersOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s, w, _ := openGuarded(t)
 		for i := range 33 {
 			want := http.StatusOK
@@ -62,7 +62,7 @@ func TestListenersOfOneCallerAreBounded(t *testing.T) {
 // A stream lasts no longer than the credential of its listener.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const leeway = 30 * time.Second // by which clocks may differ
 		s, w, guard := openGuarded(t)
 		_, ofShop := s.follow(w.credentials[shop])

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"testing"
 )
 
@@ -61,27 +60,5 @@ func TestTypeScript(t *testing.T) {
 	}
 	for _, script := range scripts {
 		w.run(".", filepath.Base(script), "node", script)
-	}
-}
-
-// TestClients makes the client of docs/CLIENTS.md as the page says, and checks out with it.
-func TestClients(t *testing.T) {
-	w := openWorkshop(t, open(t).url)
-	text, err := os.ReadFile("../../docs/CLIENTS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := regexp.MustCompile("(?s)```ts\n(.*?)```").FindSubmatch(text)
-	if shown == nil {
-		t.Fatal("docs/CLIENTS.md shows no TypeScript")
-	}
-	if err := os.WriteFile(filepath.Join(w.folder, "clients", "checkout.ts"), shown[1], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !w.run("clients", "generate", "npx", "openapi-typescript", w.url+"/openapi.yaml", "--default-non-nullable=false", "--output", "inventory.ts") {
-		return
-	}
-	if w.run("clients", "compile", "npx", "tsc") {
-		w.run("clients", "sell", "node", "built/main.js")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -50,6 +49,8 @@ func (s brokenStore) Settle(context.Context, stock.Settlement) ([]stock.Settled,
 	return nil, s.err
 }
 
+func (s brokenStore) BeingCounted(context.Context, int) ([]string, error) { return nil, nil }
+
 func (s brokenStore) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (s brokenStore) Watch(context.Context, func(), func(string)) error { return nil }
@@ -74,7 +75,9 @@ func (s brokenStore) Expire(context.Context, string, time.Time) (int, error) {
 	return 0, s.err
 }
 
-func (s brokenStore) Audit(context.Context, string) (stock.Audit, error) {
+func (s brokenStore) HasMoreOrders(context.Context, string, int) (bool, error) { return false, s.err }
+
+func (s brokenStore) Audit(context.Context, string, func(done, of int)) (stock.Audit, error) {
 	return stock.Audit{}, s.err
 }
 
@@ -199,7 +202,7 @@ func TestReadyzShowsWhatFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				handler := api.NewAdmin(api.AdminConfig{
 					Gatherer: prometheus.NewRegistry(), Database: c.database, Redis: c.redis, Locks: c.locks, Logger: slog.New(slog.DiscardHandler),
 				})
@@ -219,7 +222,7 @@ func TestReadyzShowsWhatFails(t *testing.T) {
 // TestFastProbesShareAnAnswer: a readiness check is not free.
 func TestFastProbesShareAnAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		asked := 0
 		ask := func(context.Context) error { asked++; return nil }
 		handler := api.NewAdmin(api.AdminConfig{

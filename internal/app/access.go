@@ -17,7 +17,7 @@ import (
 // that.
 func checkAddress(address string, permitted bool, flag string) error {
 	if lacksPort(address) {
-		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
+		return fmt.Errorf("listen address %q: must be HOST:PORT, with a port of 0 to 65535", address)
 	}
 	if permitted || isLoopback(address) {
 		return nil

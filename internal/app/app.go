@@ -59,6 +59,8 @@ type App struct {
 	closers []func(context.Context) error
 	closing sync.Once
 	closed  error // what Close returns
+	metrics *api.Metrics
+	cutOff  int // requests that Close has cut off
 }
 
 // Start starts a service. On an error everything that was started is closed.
@@ -91,6 +93,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(ThisBuild().metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := api.NewMetrics(registry)
+	a.metrics = metrics
 	lockMetrics, err := lockmetrics.New(registry)
 	if err != nil {
 		return nil, err
@@ -198,9 +201,12 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	}
 	a.openEvents(redis)
 	config.Events = a.events
+	if config.ForgetKey, err = readForgetKey(a.config.ForgetKey); err != nil {
+		return nil, err
+	}
 	a.service = selling.NewService(config)
 	a.onClose(a.service.Close)
-	return redis, nil
+	return redis, a.learnForgotten(ctx)
 }
 
 // closeLimit bounds the closing of each thing after the drain.
@@ -248,6 +254,9 @@ func (a *App) close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// CutOff returns how many requests Close has cut off, because they took longer than the drain.
+func (a *App) CutOff() int { return a.cutOff }
 
 // URL returns the URL of the public API, with its actual port.
 func (a *App) URL() string {

@@ -218,7 +218,7 @@ func TestConnectionsLeaveOthersTheirs(t *testing.T) {
 }
 
 // TestUnfinishedRequestsLeaveOthersTheirs lets 150 strangers without a key announce bodies that do not come, in a room for 100.
-// Whoever is cut off connects again at once.
+// A stranger that is cut off connects again at once.
 func TestUnfinishedRequestsLeaveOthersTheirs(t *testing.T) {
 	busytest.Slow(t)
 	g := openGuarded(t, app.Config{MaxConnections: 100})

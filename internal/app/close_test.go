@@ -12,8 +12,8 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestWhoClosesTogetherWaitsTogether: every caller of Close returns when all is closed.
-func TestWhoClosesTogetherWaitsTogether(t *testing.T) {
+// TestConcurrentClosesWaitForTheEnd: every caller of Close returns when all is closed.
+func TestConcurrentClosesWaitForTheEnd(t *testing.T) {
 	t.Parallel()
 	file := stocktest.SQLiteFile(t)
 	a, err := tryStart(t, app.Config{DatabaseURL: "sqlite:" + file})

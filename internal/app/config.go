@@ -51,7 +51,7 @@ type Config struct {
 	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
 	MetricsListen  string         `group:"listeners" help:"Address of metrics and health only, HOST:PORT, for Prometheus and probes on other machines. Default: only the admin listener has them." placeholder:"HOST:PORT"`
-	MaxConnections int            `group:"limits" help:"Most connections to the public API. A further one replaces the one whose caller the service has waited for longest." placeholder:"N" default:"10000"`
+	MaxConnections int            `group:"limits" help:"Most connections to the public API. A further one replaces the one whose caller the service has waited for longest. Default: 10000." placeholder:"N" default:"10000"`
 	AnswerWithin   time.Duration  `group:"stopping" help:"Time from when a request was read until nothing is written for it, such as 2s. A caller without an answer by then may take its next answer as final." default:"2s"`
 	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a stopping service goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
 	DrainTimeout   time.Duration  `group:"stopping" help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
@@ -65,6 +65,7 @@ type Config struct {
 	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address, unless --trust-proxy names it. Default: --rate-limit." placeholder:"NUMBER"`
 	TrustProxy          []string      `group:"limits" name:"trust-proxy" help:"Networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For or Forwarded header names the address of a caller. Each must set one of the two. Default: none." placeholder:"CIDR"`
 	AllowedHosts        []string      `group:"keys" help:"Host names, in addition to localhost and loopback addresses, that a listener on loopback accepts if it asks for no key: those that a proxy on this machine passes on." placeholder:"NAME"`
+	ForgetKey           string        `group:"keys" help:"File with the secret by which buyers were forgotten: see inventory forget. Their limits go on." placeholder:"FILE"`
 	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and its chain. SIGHUP makes the service read it again. Default: no TLS." placeholder:"FILE"`
 	TLSKey              string        `group:"keys" name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
@@ -137,7 +138,7 @@ func (c Config) check() error {
 		}
 	}
 	if c.MetricsListen != "" && lacksPort(c.MetricsListen) {
-		return fmt.Errorf("metrics address %q: must be HOST:PORT", c.MetricsListen)
+		return fmt.Errorf("metrics address %q: must be HOST:PORT, with a port of 0 to 65535", c.MetricsListen)
 	}
 	return checkAddress(c.AdminListen, c.AdminAllowAnonymous, "--admin-allow-anonymous")
 }

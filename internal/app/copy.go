@@ -153,7 +153,7 @@ func sameAudit(ctx context.Context, one, other database) (audit stock.Audit, err
 		if err != nil {
 			return audit, err
 		}
-		audits[i], err = store.Audit(ctx, "")
+		audits[i], err = store.Audit(ctx, "", nil)
 		if err := errors.Join(err, store.Close()); err != nil {
 			return audit, fmt.Errorf("audit %s: %w", d, err)
 		}

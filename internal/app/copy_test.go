@@ -40,6 +40,8 @@ func TestACopyGoesOnWhereTheServiceStopped(t *testing.T) {
 	rows, told := c.all(), c.told("sqlite:"+first)
 	c.close()
 	execute(t, first, `UPDATE stock_segments SET fence = 7, fence_owner = 'a process'`) // as a lock leaves it
+	execute(t, first, `INSERT INTO forgotten (name, done) VALUES ('forgotten-a', 1), ('forgotten-b', 0)`)
+	execute(t, first, `UPDATE skus SET counting = 1, counted_until = 'a' WHERE sku_id = 'old'`) // as a process leaves it that counts
 	copyDatabase(t, "sqlite:"+first, server)
 	copyDatabase(t, server, "sqlite:"+again)
 	sameRows(t, dump(t, first), dump(t, again))
@@ -240,7 +242,7 @@ func copyDatabase(t *testing.T, from, to string) {
 	for _, table := range done.Tables {
 		all += table.Rows
 	}
-	if shown != all || !done.Audit.OK() || len(done.Audit.SKUs) != 5 {
+	if shown != all || !done.Audit.OK() || len(done.Audit.SKUs) != 7 {
 		t.Errorf("%d of %d rows shown, %v", shown, all, done.Audit)
 	}
 }
@@ -294,6 +296,7 @@ func (c copied) sellsAll() {
 		"bulb": `{"stock":50,"segments":2,"sale_starts_at":"2020-01-01T00:00:00.123456Z"}`,
 		"few":  `{"stock":20,"segments":2,"per_buyer_limit":3}`,
 		"gone": `{"stock":9,"segments":3}`, "old": `{"stock":5}`,
+		"shoe": `{"stock":10,"per_buyer_limit":1,"limit_group":"shoe"}`, "boot": `{"stock":10}`,
 	} {
 		c.sends("PUT", happening{"/v1/skus/" + sku, body}, 201)
 	}
@@ -301,14 +304,21 @@ func (c copied) sellsAll() {
 		c.sends("POST", h, 0)
 	}
 	c.sends("PATCH", happening{"/v1/skus/lamp", terms}, 201)
+	c.sends("PATCH", happening{"/v1/skus/boot", `{"ref":"limited","per_buyer_limit":2}`}, 201)
 	for _, h := range []happening{
 		{"/v1/skus/lamp/deductions", `{"order_id":"late","quantity":1,"reserve_for":"1s"}`},
 		{"/v1/skus/lamp/deductions", `{"order_id":"cancelled","quantity":2,"reserve_for":"15m"}`},
 		{"/v1/skus/lamp/deductions/cancelled/cancel", ``},
+		{"/v1/skus/lamp/deductions", `{"order_id":"paid after all","quantity":2,"reserve_for":"15m"}`},
+		{"/v1/skus/lamp/deductions/paid%20after%20all/cancel", ``},
+		{"/v1/skus/lamp/deductions/paid%20after%20all/commit", `{"if_ended":"retake"}`},
+		{"/v1/orders", `{"order_id":"edited","buyer_id":"list","lines":[{"sku":"lamp","quantity":1},{"sku":"bulb","quantity":1}]}`},
+		swap(),
 		{"/v1/skus/lamp/deductions", `{"order_id":"committed","quantity":4,"reserve_for":"15m"}`},
 		{"/v1/skus/lamp/deductions/committed/commit", `{"quantity":3}`},
 		{"/v1/skus/lamp/deductions", `{"order_id":"returned","quantity":1}`},
 		{"/v1/skus/lamp/deductions/returned/return", ``},
+		{"/v1/skus/shoe/deductions", `{"order_id":"size","buyer_id":"ann","quantity":1}`},
 		{"/v1/skus/gone/deductions", `{"order_id":"pruned","quantity":8}`},
 		{"/v1/orders", `{"order_id":"old-basket","lines":[{"sku":"gone","quantity":1},{"sku":"old","quantity":1}]}`},
 	} {
@@ -325,6 +335,11 @@ func (c copied) sellsAll() {
 	c.untilExpired("late")
 }
 
+// swap is the change of an order.
+func swap() happening {
+	return happening{"/v1/orders/edited/change", `{"ref":"swap","lines":[{"sku":"lamp","quantity":2}],"buyer_id":"ann","restock":false,"reason":"worn"}`}
+}
+
 // answersAgain sends requests again: none does anything.
 func (c copied) answersAgain(late int) {
 	c.t.Helper()
@@ -332,6 +347,7 @@ func (c copied) answersAgain(late int) {
 		c.sends("POST", h, 200)
 	}
 	c.sends("PATCH", happening{"/v1/skus/lamp", terms}, 200)
+	c.sends("POST", swap(), 200)
 	c.sends("POST", happening{"/v1/skus/lamp/deductions", `{"order_id":"late","quantity":1,"reserve_for":"1s"}`}, late)
 	c.sends("POST", happening{"/v1/skus/gone/deductions", `{"order_id":"pruned","quantity":8}`}, 410)
 }
@@ -370,7 +386,7 @@ func (c copied) all() map[string]any {
 			read(path + "/deductions/" + url.PathEscape(d.(map[string]any)["order_id"].(string)) + "/history")
 		}
 	}
-	for _, order := range []string{"basket", "paid"} {
+	for _, order := range []string{"basket", "paid", "edited"} {
 		read("/v1/orders/" + order)
 	}
 	read("/v1/audit")

@@ -367,8 +367,12 @@ func (d database) upToDate(ctx context.Context) error {
 		return err
 	}
 	if n := status.Pending(); n > 0 {
-		return fmt.Errorf("the schema is %d steps older than this program, at version %d: run inventory migrate up, or the program of that version",
-			n, status.Version)
+		steps := "one step"
+		if n > 1 {
+			steps = fmt.Sprintf("%d steps", n)
+		}
+		return fmt.Errorf("the schema is %s older than this program, at version %d: run inventory migrate up, or the program of that version",
+			steps, status.Version)
 	}
 	return nil
 }
@@ -377,6 +381,10 @@ func (d database) upToDate(ctx context.Context) error {
 const unsafeSettings = `SELECT coalesce(string_agg(name, ', '), '') FROM pg_settings
 WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes') AND setting = 'off'`
 
+// farServer is a round trip to PostgreSQL with which orders of several SKUs may miss their deadlines.
+const farServer = 20 * time.Millisecond
+
+// logUnsafe logs what is wrong with the server, but for which the service starts.
 func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
 	if d.file != "" {
 		return nil
@@ -389,8 +397,26 @@ func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
 		if off != "" {
 			log.Warn("PostgreSQL may lose orders that were accepted when it crashes: set " + off + " to on")
 		}
-		return nil
+		trip, err := roundTrip(ctx, db)
+		if err == nil && trip > farServer {
+			log.Warn("PostgreSQL is slow or far away: run the service beside it", "round_trip", trip, "at_most", farServer)
+		}
+		return err
 	})
+}
+
+// roundTrip returns the shortest of three round trips.
+func roundTrip(ctx context.Context, db *sql.DB) (shortest time.Duration, err error) {
+	for range 3 {
+		sent := time.Now()
+		if err := db.PingContext(ctx); err != nil {
+			return 0, fmt.Errorf("measure the round trip to PostgreSQL: %w", err)
+		}
+		if took := time.Since(sent); shortest == 0 || took < shortest {
+			shortest = took
+		}
+	}
+	return shortest, nil
 }
 
 // WithOutbox opens the outbox of a database for a function, also while a service uses it. With readOnly it only reads. It

@@ -9,8 +9,8 @@ import (
 	"inventory/internal/busytest"
 )
 
-// TestWhoHangsUpEndsItsRequest: also a caller that ends its sending side.
-func TestWhoHangsUpEndsItsRequest(t *testing.T) {
+// TestHangUpEndsTheRequest: also a caller that ends its sending side.
+func TestHangUpEndsTheRequest(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	_, address := listen(t, func(_ http.ResponseWriter, r *http.Request) {

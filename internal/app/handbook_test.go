@@ -43,7 +43,7 @@ func TestTheHandbookKnowsTheTimeouts(t *testing.T) {
 // TestTheHandbookIsShort: an operator reads it in an incident. Its list of contents leads to each of its chapters.
 func TestTheHandbookIsShort(t *testing.T) {
 	t.Parallel()
-	const most = 6000 // words
+	const most = 4700 // words
 	text, err := os.ReadFile("../../docs/OPERATIONS.md")
 	if err != nil {
 		t.Fatal(err)
@@ -106,12 +106,11 @@ func parse(t *testing.T, text string) time.Duration {
 // TestTheHandbookKnowsTheEnvironments: each row of the table names tests that exist, and each test of an environment has a row.
 func TestTheHandbookKnowsTheEnvironments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/OPERATIONS.md")
+	text, err := os.ReadFile("../../docs/ENVIRONMENTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "\n### Environments\n")
-	table, _, _ = strings.Cut(table, "\n### ")
+	table := string(text)
 	var code strings.Builder
 	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
@@ -136,34 +135,6 @@ func TestTheHandbookKnowsTheEnvironments(t *testing.T) {
 	for _, name := range regexp.MustCompile(`\nfunc (TestBehind\w+)\(`).FindAllStringSubmatch(code.String(), -1) {
 		if !strings.Contains(table, "`"+name[1]+"`") {
 			t.Errorf("no row names %s", name[1])
-		}
-	}
-}
-
-// TestTheTestsThatGuardTheLocksExist: docs/LOCKS-TESTS.md names them, rule by rule.
-func TestTheTestsThatGuardTheLocksExist(t *testing.T) {
-	t.Parallel()
-	var code strings.Builder
-	for _, pattern := range []string{"*_test.go", "locksim/*_test.go", "internal/*/*_test.go"} {
-		files, err := filepath.Glob("../locking/" + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			read(t, file, func(text []byte) error { _, err := code.Write(text); return err })
-		}
-	}
-	text, err := os.ReadFile("../../docs/LOCKS-TESTS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := regexp.MustCompile("`((?:Test|Fuzz)\\w+)").FindAllStringSubmatch(string(text), -1)
-	if len(names) < 100 {
-		t.Errorf("it names %d", len(names))
-	}
-	for _, name := range names {
-		if !strings.Contains(code.String(), "func "+name[1]+"(") {
-			t.Errorf("there is no %s", name[1])
 		}
 	}
 }

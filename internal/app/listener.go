@@ -204,6 +204,9 @@ func connContext(ctx context.Context, outer net.Conn) context.Context {
 func noteWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{ResponseWriter: w, ReadCloser: r.Body, conn: r.Context().Value(connKey{}).(*conn)} // as the server has connContext
+		if r.ProtoMajor == 1 {
+			e.room = keptBytes
+		}
 		defer e.pause()
 		if r.ContentLength == 0 {
 			e.work()
@@ -223,7 +226,11 @@ type exchange struct {
 	io.ReadCloser // the body
 	conn          *conn
 	works         bool // the service works on it
+	room          int  // bytes that net/http still keeps until the handler is done: to write them waits for nobody
 }
+
+// keptBytes of an answer net/http keeps over HTTP/1.
+const keptBytes = 2 << 10
 
 func (e *exchange) work() {
 	if !e.works {
@@ -252,7 +259,7 @@ func (e *exchange) Read(to []byte) (int, error) {
 
 // Write writes bytes of the answer.
 func (e *exchange) Write(text []byte) (int, error) {
-	if e.pause() {
+	if e.room -= len(text); e.room < 0 && e.pause() {
 		defer e.work()
 	}
 	return e.ResponseWriter.Write(text)

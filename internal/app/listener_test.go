@@ -236,9 +236,9 @@ func TestDrainWaitsForConnections(t *testing.T) {
 	busytest.Receive(t, "the end of the drain", drained)
 }
 
-// TestWhoDoesNotGoOnKeepsNobodyOut: neither callers whose bodies do not come, nor those that do not read their answers, nor those
+// TestStalledCallersKeepNobodyOut: neither callers whose bodies do not come, nor those that do not read their answers, nor those
 // that were answered before their bodies had come.
-func TestWhoDoesNotGoOnKeepsNobodyOut(t *testing.T) {
+func TestStalledCallersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{
 		"no body":             "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
@@ -293,8 +293,8 @@ func TestStrangersLeaveOthersTheirConnections(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotReadOverHTTP2KeepsNobodyOut: what is sent waits there for the caller's window, and no write does.
-func TestWhoDoesNotReadOverHTTP2KeepsNobodyOut(t *testing.T) {
+// TestHTTP2CallersThatDoNotReadKeepNobodyOut: what is sent waits there for the caller's window, and no write does.
+func TestHTTP2CallersThatDoNotReadKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"an answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 64<<20)) },

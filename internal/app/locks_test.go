@@ -169,7 +169,7 @@ func (s *site) audit(sku string) stock.Balance {
 		if err != nil {
 			return err
 		}
-		audit, err = store.Audit(s.t.Context(), sku)
+		audit, err = store.Audit(s.t.Context(), sku, nil)
 		return errors.Join(err, unlessLate(store.Close()))
 	})
 	if err != nil || !audit.OK() || len(audit.SKUs) != 1 {

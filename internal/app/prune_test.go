@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -64,7 +64,7 @@ func TestPruneReportsWhatItDid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				var told []string
 				err := pruneAll(t.Context(), c.store, time.Unix(2, 0), false, func(sku string, p stock.Pruned) error {
 					told = append(told, fmt.Sprintf("%s: %d %d", sku, p.Deductions, p.Units))
@@ -86,7 +86,7 @@ func TestPruneWaitsASecondForASKU(t *testing.T) {
 		{time.Hour, (pruneTries - 1) * prunePause},
 		{3 * prunePause / 2, 3 * prunePause / 2},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		busytest.Virtual(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 			defer cancel()
 			start := time.Now()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"google.golang.org/grpc/test/bufconn"
 
 	"inventory/internal/events"
@@ -74,6 +75,7 @@ func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 	}
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // no server but Redis Enterprise has them
 	o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
 	r.client = redis.NewUniversalClient(o)
 	return r, nil

@@ -17,7 +17,7 @@ import (
 // TestFailuresThatRepeatAreCounted: two thousand failures are eleven lines, and the last line has the number of the missing ones.
 func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		var told busytest.Log
 		sampled := newQuiet(slog.NewTextHandler(&told, nil), &outage{})
 		log := slog.New(sampled)
@@ -61,7 +61,7 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 // TestAnOutageExplainsFailures: while probes fail, and a bit longer, the failures of single requests are not logged. Others are.
 func TestAnOutageExplainsFailures(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		var told busytest.Log
 		var down error
 		o := &outage{warnings: newWarnings(slog.New(slog.DiscardHandler)), ready: func(context.Context) error { return down }}

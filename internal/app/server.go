@@ -25,7 +25,7 @@ const (
 	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
 )
 
-// listen opens the listeners, and serves them until Close. That for probes, which has no profiles, is open only if the
+// listen opens the listeners, and serves them until Close. The one for probes, which has no profiles, is open only if the
 // configuration has it.
 func (a *App) listen(ctx context.Context, public, admin, probes http.Handler) error {
 	publicAt, err := listenOn(ctx, a.config.Listen)
@@ -116,6 +116,7 @@ func (a *App) drain(ctx context.Context) error {
 	a.draining.Store(true)
 	err := a.stopAccepting(ctx)
 	if late := a.public.Shutdown(ctx); late != nil {
+		a.cutOff = a.metrics.Answering()
 		err = errors.Join(err, fmt.Errorf("requests still in flight: %w", late), a.public.Close())
 	}
 	for _, server := range []*http.Server{a.admin, a.probes} {

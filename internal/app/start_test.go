@@ -16,6 +16,8 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/busytest"
+	"inventory/internal/faultproxy"
+	"inventory/internal/stock"
 )
 
 // startLimit is less than a start waits for a connection to PostgreSQL.
@@ -204,4 +206,46 @@ func TestADirectURLIsNotBlamedForMissingRights(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(), "another database") {
 		t.Errorf("got %v, want that a permission is denied", err)
 	}
+}
+
+// TestAStartWaitsForASlowPostgreSQL: each answer takes 0.2 to 0.6 s. A connection takes several of them, and none is asked again and
+// again whether it lives.
+func TestAStartWaitsForASlowPostgreSQL(t *testing.T) {
+	busytest.Slow(t)
+	t.Parallel()
+	direct := emptyDatabase(t)
+	if _, err := app.MigrateUp(t.Context(), direct, nil); err != nil {
+		t.Fatal(err)
+	}
+	database, proxy, err := faultproxy.StartBefore(t.Context(), direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, proxy.Close)
+	proxy.Slow(200 * time.Millisecond)
+	log := &awaited{text: "slow or far away", seen: make(chan struct{})}
+	a, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: database, Lock: app.LockNone, AnswerWithin: busytest.Patience, DrainTimeout: busytest.Patience,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeNow(t, a) })
+	busytest.Receive(t, "a warning of the round trip", log.seen)
+	done := func(err error) bool { // a read that needs a new connection may not end in its time: then the call is sent again
+		if err != nil && stock.CodeOf(err) != stock.CodeUnavailable {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	busytest.Soon(t, "a SKU is created", func() bool {
+		_, _, err := a.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "slow", Stock: 1, Segments: 1})
+		return done(err)
+	})
+	busytest.Soon(t, "a unit is sold", func() bool {
+		_, _, err := a.Service().Deduct(t.Context(), "slow", stock.Order{OrderID: "o", Quantity: 1})
+		return done(err)
+	})
+	proxy.Slow(0)
 }

@@ -84,7 +84,7 @@ func (s *School) measure(a *act, of *sale) {
 
 // audit recomputes the balance of a SKU from the rows, also while something is broken.
 func (s *School) audit(ctx context.Context, sku string) string {
-	audit, err := s.store.Audit(ctx, sku)
+	audit, err := s.store.Audit(ctx, sku, nil)
 	switch {
 	case err != nil:
 		return ""
@@ -172,6 +172,7 @@ func breaks() []breaking {
 // state is what the page shows.
 type state struct {
 	plan
+	Runs     string         `json:"runs"` // the plan in words
 	LocksOff bool           `json:"locks_off"`
 	Redis    bool           `json:"redis"` // it runs
 	Services []serviceState `json:"services"`
@@ -196,7 +197,7 @@ func (s *School) state() state {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now := state{
-		plan: s.house.plan, LocksOff: s.house.Lock == app.LockNone, Redis: !s.network.isDown(), Acts: []act{}, Breaks: breaks(),
+		plan: s.house.plan, Runs: s.house.plan.String(), LocksOff: s.house.Lock == app.LockNone, Redis: !s.network.isDown(), Acts: []act{}, Breaks: breaks(),
 	}
 	for _, a := range s.acts {
 		now.Acts = append(now.Acts, *a)

@@ -34,6 +34,11 @@ func TestClassroomInABrowser(t *testing.T) {
 	tab.Clicks(useServices)
 	tab.Shows(".breaks", "Stop process 3")
 	tab.Shows(".acts", "3 processes, reentrant lock, in batches")
+	browsertest.Do(tab, chromedp.Evaluate[any](`document.querySelector("select[name=processes]").selectedOptions[0].value = "4"`))
+	tab.Clicks(useServices)
+	tab.Shows("#toast", "must be 1 to 3")
+	tab.Shows(".runs", "Now: 3 processes, reentrant lock, in batches")
+	browsertest.Do(tab, chromedp.Evaluate[any](`document.querySelector("select[name=processes]").selectedOptions[0].value = "3"`))
 	tab.Writes("input[name=pace]", "200")
 	tab.Chooses("select[name=mix]", "many")
 	tab.Clicks(startSale)
@@ -62,7 +67,7 @@ func TestClassroomInABrowser(t *testing.T) {
 	tab.Clicks("#to-sku")
 	tab.Shows("main", "sale-", "segments have stock")
 	tab.Shows(".bar", "Classroom")
-	tab.IsClean(url, "net::ERR_ABORTED") // streams, when the page went on
+	tab.IsClean(url, "400 (Bad Request)", "net::ERR_ABORTED") // the refused choice, and streams when the page went on
 }
 
 // standsBesideItsEffect demands that a person who breaks something sees the figures, and what it did.

@@ -1,4 +1,4 @@
-// Package classroom teaches people what segments and locks are worth. It runs one to three services, sells at a pace that
+// Package classroom teaches the effect of segments and locks. It runs one to three services, sells at a pace that
 // a person sets, causes faults at a button, and shows what each did to the speed and that the audit still holds.
 //
 // It is for one machine and for `inventory demo --watch` only. The services are in one process of the operating system:

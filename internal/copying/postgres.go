@@ -62,7 +62,7 @@ const (
 	askEvery  = 50 * time.Millisecond
 )
 
-// others counts and lists the sessions of other programs. What the server does by itself has no user, or is of another kind.
+// others counts and lists the sessions of other programs. The server's own sessions have no user, or are of another kind.
 const others = `SELECT count(*), coalesce(string_agg(DISTINCT coalesce(nullif(application_name, ''), 'process ' || pid), ', '), '')
 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND usesysid IS NOT NULL
     AND coalesce(backend_type, 'client backend') = 'client backend' AND application_name NOT LIKE 'citus%'`

@@ -1,4 +1,4 @@
-// Package events shows what is being sold, live, in every process, and never at the cost of a sale.
+// Package events sends live events of sales to listeners in every process, and never delays a sale.
 //
 // # Protocol
 //

@@ -138,7 +138,7 @@ func (h *Hub) Process() string { return h.process }
 // Failing reports whether Redis fails, so that listeners miss the events of other processes.
 func (h *Hub) Failing() bool { return h.relay != nil && h.relay.failing() }
 
-// Dismiss ends all subscriptions, and refuses new ones. What is published still reaches other processes.
+// Dismiss ends all subscriptions, and refuses new ones. Published events still reach other processes.
 func (h *Hub) Dismiss() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

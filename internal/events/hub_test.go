@@ -98,7 +98,7 @@ func TestSlowListenerLearnsHowManyEventsItHasLost(t *testing.T) {
 }
 
 func TestMoreThanABatchHoldsIsReportedAsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		h := NewHub(Config{})
 		s, err := h.Subscribe(Caller{}, "")
 		if err != nil {
@@ -156,9 +156,9 @@ func TestSoldOutIsSentOnceForEachChange(t *testing.T) {
 	}
 }
 
-// TestWhatWasSeenEarlierIsNotTold: looks of several processes come in any order. What was seen before the last change is no change,
+// TestOlderLookIsNotReported: looks of several processes come in any order. A state seen before the last change is no change,
 // and a SKU of which nothing is known is back in stock only if it was sold out before.
-func TestWhatWasSeenEarlierIsNotTold(t *testing.T) {
+func TestOlderLookIsNotReported(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	s := subscribe(t, h, "a")
@@ -184,9 +184,9 @@ func TestWhatWasSeenEarlierIsNotTold(t *testing.T) {
 	}
 }
 
-// TestWhoseLookCameFirstKeepsNothingBack: a buyer's process looks right after a restock, does not know that the SKU was empty, and is
+// TestEarlierLookKeepsNothingBack: a buyer's process looks right after a restock, does not know that the SKU was empty, and is
 // heard before the restock's own, older look. The listener's process knew nothing of the SKU.
-func TestWhoseLookCameFirstKeepsNothingBack(t *testing.T) {
+func TestEarlierLookKeepsNothingBack(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	s := subscribe(t, h, "a")
@@ -343,9 +343,9 @@ func BenchmarkPublish(b *testing.B) {
 	})
 }
 
-// TestWhatNobodyHeardIsNotKnown: without a listener a process that is alone publishes nothing. What an earlier listener has heard may
+// TestUnheardEventsAreNotKnown: without a listener a process that is alone publishes nothing. Events that an earlier listener has heard may
 // hold no longer.
-func TestWhatNobodyHeardIsNotKnown(t *testing.T) {
+func TestUnheardEventsAreNotKnown(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	heard := func(e stock.Event) {

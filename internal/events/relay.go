@@ -19,7 +19,7 @@ const (
 )
 
 // relay carries batches from this process to the others and from them, over a channel of Redis pub/sub. Redis may be slow
-// or away: only the relay's two goroutines wait for it. What Redis does not take is lost, and the others notice by the numbers.
+// or away: only the relay's two goroutines wait for it. Events that Redis does not take are lost, and the others notice by the numbers.
 type relay struct {
 	redis   redis.UniversalClient
 	channel string

@@ -21,6 +21,7 @@ type Balance struct {
 	Reserved   int64  `json:"reserved"`
 	Committed  int64  `json:"committed"`
 	Merges     int64  `json:"-"` // deductions that took from more than one segment
+	LimitGroup string `json:"-"`
 	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
 	Violations []string `json:"-"`
 }

@@ -74,6 +74,7 @@ type Batch struct {
 	Fence      Fence         // of the segment
 	Fences     map[int]Fence // for a merge: of each segment that is locked; the others are guarded by their rows alone
 	Limit      int64         // units that one buyer may hold; 0: any number
+	LimitGroup string        // a group of SKUs over which the limit counts; "": the SKU alone
 	SaleWindow SaleWindow
 	// Deadline is the instant of this process' clock after which nothing may be written; zero: only the context has one.
 	Deadline time.Time
@@ -90,6 +91,9 @@ type Batch struct {
 	// that an earlier one gets from other segments.
 	InTurn bool
 }
+
+// CountedAt names the count of the buyers.
+func (b Batch) CountedAt() string { return CountOf(b.SKU, b.LimitGroup) }
 
 // Units returns how many units the orders ask for.
 func (b Batch) Units() (units int64) {
@@ -177,7 +181,7 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 		plan.NextExpiry = time.Time{}
 	}
 	limited := slices.ContainsFunc(plan.Outcomes, func(o Outcome) bool { return o.Kind == Limited })
-	plan.Stale = facts.Expired == ExpireLimit || facts.HasExpired && limited
+	plan.Stale = facts.Expired == ExpireLimit || facts.HasExpired && (limited || b.Segment == AllSegments)
 	return plan, nil
 }
 
@@ -209,7 +213,8 @@ type Facts struct {
 	At         time.Time            // the instant of the decision
 	Known      map[string]Deduction // the deductions that the order ids have already
 	BuyerUnits map[string]int64     // how many units each buyer of the orders is counted with, if there is a limit
-	// HasExpired, for a batch with a limit, says that reservations have expired whose units are not back.
+	// HasExpired, for a batch with a limit and for a merge with that of a group, says that reservations have expired whose units are not
+	// back.
 	HasExpired bool
 	// Expired, for a merge, is how many reservations gave their units back just now: [ExpireLimit] at most.
 	Expired int
@@ -269,9 +274,9 @@ type Outcome struct {
 
 // AcceptedOutcome is the outcome of an order that was taken from sku at an instant.
 func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
-	d := Deduction{SKU: sku, Order: o.kept(), Quantity: o.Quantity, Status: StatusCommitted}
+	d := Deduction{SKU: sku, Order: o.kept(), Quantity: o.Quantity, Status: StatusCommitted, CreatedAt: at, CommittedAt: at}
 	if o.ReserveFor > 0 {
-		d.Status, d.ExpiresAt = StatusReserved, at.Add(o.ReserveFor)
+		d.Status, d.ExpiresAt, d.CommittedAt = StatusReserved, at.Add(o.ReserveFor), time.Time{}
 	}
 	return Outcome{Kind: Accepted, Deduction: d}
 }

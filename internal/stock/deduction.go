@@ -12,8 +12,8 @@ type DeductionStatus string
 // The states of a deduction:
 //
 //	             ┌── commit ──> committed ── return ──> returned
-//	reserved ────┼── cancel ──> cancelled
-//	             └── time ────> expired ── retake ──> committed
+//	reserved ────┼── cancel ──> cancelled ── retake ──> committed
+//	             └── time ────> expired ──── retake ──> committed
 //
 // A plain deduction is committed at once. Only what is reserved or committed holds units.
 const (
@@ -37,9 +37,16 @@ type Deduction struct {
 	ExpiresAt time.Time // of a reservation, also when it has ended
 	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 	Merged    bool      // several segments gave, so that each part has a row; only a settlement needs it
+	// CreatedAt is when it was taken, and CommittedAt when it was committed; zero: it was not, or by an older version, or by a change
+	// after its reservation had ended.
+	CreatedAt, CommittedAt time.Time
 	// WrittenOff is how many of its units a settlement writes off; only its plan has it.
 	WrittenOff int64
 	InOrder    bool // it is a line of an order of several SKUs; only a settlement and [Store.Deduction] fill it
+	// CountedAt names the count of buyers that has its units while it holds them; "": none has. Only writes know it.
+	CountedAt string
+	Revision  int  // after which change of its order it is so; only a settlement fills it
+	Removed   bool // it is a line of its order no more; only a settlement fills it
 }
 
 // Due reports whether it is a reservation that has expired: the next write that finds it ends it.
@@ -91,6 +98,16 @@ func partOfOrder(d Deduction) error {
 // OrderEnded is the error for an order sent again whose deduction holds nothing any more.
 func OrderEnded(d Deduction) *Error {
 	return ofDeduction(d, CodeOrderEnded, "the order is %s, and holds nothing: order again under a new order id", d.Status)
+}
+
+// AlreadyCommitted is the error for a commit or a cancel of a deduction that was committed before. Its units may have been returned since.
+func AlreadyCommitted(d Deduction) *Error {
+	d.Quantity = cmp.Or(d.Committed, d.Quantity)
+	since := "return gives committed units back"
+	if d.Status == StatusReturned {
+		since = "its units were returned since"
+	}
+	return ofDeduction(d, CodeAlreadyCommitted, "the deduction was committed, with a quantity of %d; %s", d.Quantity, since)
 }
 
 // ofDeduction is an error that tells what has become of a deduction.
@@ -198,19 +215,27 @@ const (
 	EntryCommitted  EntryKind = "committed"
 	EntryCancelled  EntryKind = "cancelled"
 	EntryExpired    EntryKind = "expired"
-	EntryRetaken    EntryKind = "retaken" // committed after it had expired
+	EntryRetaken    EntryKind = "retaken" // committed after it had ended
 	EntryReturned   EntryKind = "returned"
 	EntryWrittenOff EntryKind = "written_off"
+	EntryHandedOver EntryKind = "handed_over" // of an order: it got another buyer
 )
 
-// Entry is something that happened to a deduction.
+// Entry is something that happened to a deduction, or to an order as a whole.
 type Entry struct {
 	Kind     EntryKind `json:"kind"`
 	Quantity int64     `json:"quantity,omitempty"` // units that it concerns; 0 for an extension
 	At       time.Time `json:"at"`
-	Until    time.Time `json:"expires_at,omitzero"` // of a reservation or an extension: the end that it set
+	Until    time.Time `json:"expires_at,omitzero"` // of a reservation or an extension: the end that holds then
+	BuyerID  string    `json:"buyer_id,omitempty"`  // who got the order
 	Ref      string    `json:"ref,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
+}
+
+// OrderHistory is what happened to an order of several SKUs.
+type OrderHistory struct {
+	HandOvers []Entry   // the first first
+	Lines     []History // also those that a change has removed, ascending by SKU
 }
 
 // Entries returns what happened to the deduction, the first first. It leaves out what an older version did not date.
@@ -219,12 +244,22 @@ func (h History) Entries() []Entry {
 	if h.ReserveFor > 0 {
 		first.Kind, first.Until = EntryReserved, h.TakenAt.Add(h.ReserveFor)
 	}
-	all := append([]Entry{first}, Column(h.Amendments, h.amended)...)
+	all := Column(h.Amendments, h.amended)
+	if h.Order.Quantity > 0 { // otherwise a change of its order has added it
+		all = slices.Insert(all, 0, first)
+	}
 	add := func(kind EntryKind, units int64, at time.Time) {
 		all = append(all, Entry{Kind: kind, Quantity: units, At: at})
 	}
 	committed := cmp.Or(h.Committed, h.Quantity) // if it was
+	retaken := slices.IndexFunc(h.Amendments, func(a Amendment) bool { return a.Verb == Retaken })
 	switch {
+	case retaken >= 0:
+		if a := h.Amendments[retaken]; a.Ended > 0 && a.EndedAt.Before(h.ExpiresAt) {
+			add(EntryCancelled, a.Ended, a.EndedAt)
+		} else if a.Ended > 0 {
+			add(EntryExpired, a.Ended, a.EndedAt)
+		}
 	case !h.ExpiresAt.IsZero() && !h.CommittedAt.Before(h.ExpiresAt):
 		add(EntryExpired, committed, h.ExpiresAt)
 		add(EntryRetaken, committed, h.CommittedAt)
@@ -239,6 +274,15 @@ func (h History) Entries() []Entry {
 		add(EntryCancelled, h.Quantity, h.EndedAt)
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return a.At.Compare(b.At) })
+	ends := first.Until
+	for i := range all {
+		if e := &all[i]; e.Kind == EntryExtended {
+			if e.Until.Before(ends) {
+				e.Until = ends // an extension never shortens
+			}
+			ends = e.Until
+		}
+	}
 	return all
 }
 
@@ -246,6 +290,12 @@ func (h History) Entries() []Entry {
 func (h History) amended(a Amendment) Entry {
 	c := Entry{Kind: EntryReturned, Quantity: a.Units, At: a.At, Ref: a.Ref, Reason: a.Reason}
 	switch {
+	case a.Verb == Reserve:
+		c.Kind, c.Quantity = EntryReserved, a.Taken
+	case a.Verb == Take:
+		c.Kind, c.Quantity = EntryCommitted, a.Taken
+	case a.Verb == Retaken:
+		c.Kind, c.Quantity, c.Ref = EntryRetaken, a.Taken, ""
 	case a.Extended > 0:
 		c.Kind, c.Until = EntryExtended, a.At.Add(a.Extended)
 	case a.Verb == WriteOff:

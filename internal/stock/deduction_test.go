@@ -51,3 +51,46 @@ func TestAPageReadsNoMoreThanItHoldsIfAllMatch(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryShowsTheEndThatHolds: an extension to an earlier instant changes nothing.
+func TestHistoryShowsTheEndThatHolds(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	h := History{Deduction: Deduction{Order: Order{OrderID: "o", Quantity: 1, ReserveFor: time.Hour}, Quantity: 1, Status: StatusReserved}, TakenAt: at}
+	h.Amendments = []Amendment{
+		{Ref: "less", Verb: Extend, Extended: time.Minute, At: at.Add(time.Minute)},
+		{Ref: "more", Verb: Extend, Extended: 2 * time.Hour, At: at.Add(2 * time.Minute)},
+		{Ref: "less again", Verb: Extend, Extended: time.Minute, At: at.Add(3 * time.Minute)},
+	}
+	want := []time.Duration{time.Hour, time.Hour, 2*time.Hour + 2*time.Minute, 2*time.Hour + 2*time.Minute}
+	for i, e := range h.Entries() {
+		if got := e.Until.Sub(at); got != want[i] {
+			t.Errorf("%s %s: it ends after %v, want %v", e.Kind, e.Ref, got, want[i])
+		}
+	}
+}
+
+// TestReusedIDsAreToldApart: a refusal says what differs, with both values, and tells a token nothing of another buyer's order.
+func TestReusedIDsAreToldApart(t *testing.T) {
+	d := Deduction{Order: Order{OrderID: "o", BuyerID: "ann", Quantity: 2, ReserveFor: time.Minute}}
+	for want, o := range map[string]Order{
+		`: quantity is 2, not 3; reserve_for is 1m0s, not none`: {OrderID: "o", BuyerID: "ann", Quantity: 3},
+		`: buyer_id is "ann", not ""`:                           {OrderID: "o", Quantity: 2, ReserveFor: time.Minute},
+		``:                                                      {OrderID: "o", BuyerID: "bob", Own: true, Quantity: 2},
+	} {
+		if got, want := o.ReusedBy(d).Message, "this order id was used before for another request"+want; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	there := PlacedOrder{BuyerID: "ann", OrderedBy: "ann", Lines: []Deduction{{SKU: "a", Order: Order{Quantity: 1}}, {SKU: "b", Order: Order{Quantity: 1}}}}
+	p := Placement{Order: MultiOrder{BuyerID: "ann", Lines: []Line{{"a", 2}, {"c", 1}}}}
+	_, err := p.Replay(&there)
+	want := `order_id_reused: this order id was used before for another request: the quantity of SKU "a" is 1, not 2; ` +
+		`the quantity of SKU "b" is 1, not 0; the quantity of SKU "c" is 0, not 1`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	err = NewSKU{SKU: "a", Stock: 11, Segments: 10, Name: "A"}.CheckReplay(NewSKU{SKU: "a", Stock: 10, Segments: 10})
+	if want := `sku_exists: SKU "a" exists with other properties: stock is 10, not 11; name is "", not "A"`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

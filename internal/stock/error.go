@@ -3,6 +3,9 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Code names a kind of refusal or failure. Codes are part of the HTTP contract and never change meaning.
@@ -26,9 +29,11 @@ const (
 	CodeStockChanged      Code = "stock_changed"      // the stock is another one than the change was meant for: Stock says which
 	CodeNotReserved       Code = "not_reserved"       // there is no live reservation
 	CodeNotCommitted      Code = "not_committed"      // nothing is committed that could be returned
-	CodeAlreadyCommitted  Code = "already_committed"  // it was committed before: Quantity says with how many units
+	CodeAlreadyCommitted  Code = "already_committed"  // it was committed before, with Quantity units; Status says whether they were returned since
 	CodePartOfOrder       Code = "part_of_order"      // OrderID is an order of several SKUs, which is settled as a whole
+	CodeOrdersNotListed   Code = "orders_not_listed"  // the database has no indexes for a list of orders
 	CodeForbidden         Code = "forbidden"          // the caller may not do this
+	CodeTooManyOrders     Code = "too_many_orders"    // there are more orders than one answer is about
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // nothing was written, or the outcome is unknown: ask again with the same order id
 )
@@ -54,6 +59,8 @@ type Error struct {
 	// LimitOf is the buyer whose limit is why; OrderIDs are the buyer's orders that use it up, as far as the caller may know them.
 	LimitOf  string
 	OrderIDs []string
+	// LimitGroup is the group whose limit is why; "": it is that of the SKU alone.
+	LimitGroup string
 	// Lines are the refusals of the lines of an order of several SKUs.
 	Lines []*Error
 }
@@ -175,9 +182,56 @@ func AfterWrite(err error, doing string) error {
 	}
 }
 
+// TooManyOrders is the error for an audit of a SKU, or of all if it is "", that have more orders than one answer is about.
+func TooManyOrders(sku string, most int) *Error {
+	return refusal(CodeTooManyOrders, sku, "there are more than %d orders: the command inventory audit audits any number", most)
+}
+
 // SKUArchived is the error for an order or a change of a SKU that is archived.
 func SKUArchived(sku string) *Error {
 	return refusal(CodeSKUArchived, sku, "SKU %q is archived: it sells nothing, and does not change", sku)
+}
+
+// differences says how what is there differs from what a request asks for, with both values.
+type differences []string
+
+func (d *differences) add(name string, there, asked any) {
+	if there != asked {
+		*d = append(*d, fmt.Sprintf("%s is %s, not %s", name, shown(there), shown(asked)))
+	}
+}
+
+// String is "" if nothing differs.
+func (d differences) String() string {
+	if len(d) == 0 {
+		return ""
+	}
+	const most = 5
+	more := ""
+	if len(d) > most {
+		d, more = d[:most], "; and more"
+	}
+	return ": " + strings.Join(d, "; ") + more
+}
+
+// shown returns a value as people read it.
+func shown(value any) string {
+	switch v := value.(type) {
+	case string:
+		return strconv.Quote(v)
+	case time.Time:
+		if v.IsZero() {
+			return "none"
+		}
+		return v.Format(time.RFC3339Nano)
+	case time.Duration:
+		if v == 0 {
+			return "none"
+		}
+		return v.String()
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
 // RefReused is the error for a ref that belongs to another change.
@@ -190,12 +244,31 @@ func OrderIDReused() *Error {
 	return refusal(CodeOrderIDReused, "", "this order id was used before for another request")
 }
 
-// BuyerLimited is the error for an order with which a buyer would hold more units than one buyer may.
-func BuyerLimited(sku, buyerID string, limit int64) *Error {
-	err := refusal(CodeBuyerLimit, sku, "a buyer may have %d of SKU %q at most", limit, sku)
-	err.LimitOf = buyerID
+// ReusedBy is the error for an order whose id belongs to a deduction of the SKU that it does not ask for. A buyer with a token learns
+// nothing of an order of another buyer.
+func (o Order) ReusedBy(d Deduction) *Error {
+	var differs differences
+	if !o.Own || o.BuyerID == d.BuyerID {
+		differs.add("quantity", d.Order.Quantity, o.Quantity)
+		differs.add("buyer_id", d.BuyerID, o.BuyerID)
+		differs.add("reserve_for", d.ReserveFor, o.ReserveFor)
+	}
+	err := OrderIDReused()
+	err.Message += differs.String()
 	return err
 }
+
+// BuyerLimited is the error for an order with which a buyer would hold more units than one buyer may.
+func BuyerLimited(sku, group, buyerID string, limit int64) *Error {
+	err := refusal(CodeBuyerLimit, sku, "a buyer may have %d of SKU %q at most", limit, sku)
+	if err.LimitOf, err.LimitGroup = buyerID, group; group != "" {
+		err.Message = fmt.Sprintf("a buyer may have %d of the SKUs of group %q at most, of which SKU %q is one", limit, group, sku)
+	}
+	return err
+}
+
+// CountedAt names the count that a buyer limit has refused.
+func (e *Error) CountedAt() string { return CountOf(e.SKU, e.LimitGroup) }
 
 // Shortage is the error for an order of more units than the SKU has available.
 func Shortage(sku string, available int64) *Error {

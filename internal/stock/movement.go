@@ -171,7 +171,7 @@ func layOut(segments []Segment, n int) []Segment {
 	return rows
 }
 
-// Position is a position in a SKU's ledger: after the movement with that time and ref.
+// Position is a position in a SKU's ledger: that of the movement with that time and ref.
 type Position struct {
 	At  time.Time
 	Ref string

@@ -35,8 +35,8 @@ func TestAChangeOfTermsAgainIsAReplay(t *testing.T) {
 	}
 }
 
-// TestWhatIsTakenAwayWasThere: the rest is spread evenly, and no segment holds less than nothing.
-func TestWhatIsTakenAwayWasThere(t *testing.T) {
+// TestAdjustmentTakesNoMoreThanThereIs: the rest is spread evenly, and no segment holds less than nothing.
+func TestAdjustmentTakesNoMoreThanThereIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		units := rapid.Int64Range(1, 40).Draw(t, "units")

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,17 +29,22 @@ type MultiOrder struct {
 
 // Line is what a [MultiOrder] asks of one SKU.
 type Line struct {
-	SKU      string
-	Quantity int64
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
 }
 
 // Check refuses an order that is not allowed.
 func (o MultiOrder) Check() error {
-	if err := cmp.Or(checkRange("lines", len(o.Lines), 1, MaxLines), o.Of(Line{Quantity: 1}).Check()); err != nil {
+	return cmp.Or(checkRange("lines", len(o.Lines), 1, MaxLines), o.Of(Line{Quantity: 1}).Check(), CheckLines(o.Lines))
+}
+
+// CheckLines refuses lines that are not allowed.
+func CheckLines(lines []Line) error {
+	if err := checkRange("lines", len(lines), 1, MaxLines); err != nil {
 		return err
 	}
-	seen := make(map[string]bool, len(o.Lines))
-	for i, line := range o.Lines {
+	seen := make(map[string]bool, len(lines))
+	for i, line := range lines {
 		var twice error
 		if seen[line.SKU] {
 			twice = Invalid("sku", "must not be there twice")
@@ -81,8 +88,8 @@ func (o MultiOrder) Sorted() MultiOrder {
 type Placement struct {
 	Order MultiOrder // lines ascending by SKU
 	At    time.Time  // zero: the store's clock
-	// Lines say how each of the order's lines is taken, from one segment or, as a merge, from all. What they have in common with the
-	// order is left out: see [Placement.Batches].
+	// Lines say how each of the order's lines is taken, from one segment or, as a merge, from all. They leave out what they have in
+	// common with the order: see [Placement.Batches].
 	Lines []Batch
 	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
 	// the order in one write.
@@ -104,10 +111,41 @@ func (p Placement) Batches() []Batch {
 
 // PlacedOrder is an order that is there already, its lines ascending by SKU, as they are now.
 type PlacedOrder struct {
-	BuyerID    string
+	BuyerID    string // a [PrunedBuyer] once it was pruned
+	OrderedBy  string // the buyer for whom it was ordered: another one, if it has changed hands
 	ReserveFor time.Duration
 	Lines      []Deduction
-	Pruned     bool // its lines are no longer known, only that its id is taken
+	Removed    []Deduction // lines that a change has removed, or a commit of others has released
+	Revision   int         // how often its lines were changed
+	// From says which segments gave the lines, by SKU. A store that changes no order at once leaves it out.
+	From   map[string][]Part
+	Pruned bool // its lines are no longer known, only that its id is taken
+}
+
+// Add adds a line as it was read. removed says that it is none any more, and revision after which change it is so.
+func (o *PlacedOrder) Add(line Deduction, revision int, removed bool) {
+	if o.Revision = max(o.Revision, revision); removed {
+		o.Removed = append(o.Removed, line)
+	} else {
+		o.Lines = append(o.Lines, line)
+	}
+}
+
+// IsOf reports whether it is a buyer's, also after it was pruned.
+func (o *PlacedOrder) IsOf(buyerID string) bool {
+	return o.BuyerID == buyerID || o.Pruned && o.BuyerID == PrunedBuyer(buyerID)
+}
+
+// ordered returns the lines as they were ordered first, ascending by SKU. Those that a change has added were asked for with 0 units.
+func (o *PlacedOrder) ordered() []Line {
+	var lines []Line
+	for _, d := range append(slices.Clone(o.Lines), o.Removed...) {
+		if d.Order.Quantity > 0 {
+			lines = append(lines, Line{d.SKU, d.Order.Quantity})
+		}
+	}
+	slices.SortFunc(lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })
+	return lines
 }
 
 // Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none.
@@ -119,14 +157,35 @@ func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	if p.AtOnce && there.Pruned { // a look finds that its SKUs are archived
 		return nil, ErrLayout
 	}
-	same := !there.Pruned && there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
-	for i := 0; same && i < len(order.Lines); i++ {
-		same = there.Lines[i].SKU == order.Lines[i].SKU && there.Lines[i].Order.Quantity == order.Lines[i].Quantity
-	}
-	if !same {
+	if there.Pruned {
 		return nil, OrderIDReused()
 	}
+	if differs := order.differs(*there); differs != nil {
+		err := OrderIDReused()
+		if !order.Own || order.BuyerID == there.OrderedBy { // of another buyer's order a token learns nothing
+			err.Message += differs.String()
+		}
+		return nil, err
+	}
 	return there.Lines, nil
+}
+
+// differs says how an order differs from the one that is there, whose lines are ascending by SKU like its own.
+func (o MultiOrder) differs(there PlacedOrder) (d differences) {
+	d.add("buyer_id", there.OrderedBy, o.BuyerID)
+	d.add("reserve_for", there.ReserveFor, o.ReserveFor)
+	units := make(map[string]int64, len(o.Lines))
+	for _, line := range o.Lines {
+		units[line.SKU] = line.Quantity
+	}
+	for _, line := range there.ordered() {
+		d.add("the quantity of SKU "+strconv.Quote(line.SKU), line.Quantity, units[line.SKU])
+		delete(units, line.SKU)
+	}
+	for _, sku := range slices.Sorted(maps.Keys(units)) {
+		d.add("the quantity of SKU "+strconv.Quote(sku), int64(0), units[sku])
+	}
+	return d
 }
 
 // Taken returns the lines of an order that was taken at an instant.
@@ -147,18 +206,33 @@ func (p Placement) Place(take func(Batch) (decide func() (BatchResult, error)), 
 		return nil, err
 	}
 	taken := make([]Deduction, len(lines))
+	var refused []*Error
 	for i, line := range lines {
 		result, err := decide[i]()
 		if err == nil {
 			p.left(line.SKU, result.Available == 0 || slices.Contains(result.Segments, 0))
 			err = line.refusalOfLine(result)
 		}
+		if refusal, ok := errors.AsType[*Error](err); ok && refusal.SKU != "" {
+			refused = append(refused, refusal)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		taken[i] = result.Outcomes[0].Deduction
 	}
+	if refused != nil {
+		return nil, RefusedLines(refused)
+	}
 	return taken, nil
+}
+
+// RefusedLines is the error for a new order of which lines are refused: that of the first one, and it names all of them.
+func RefusedLines(refused []*Error) *Error {
+	all := *refused[0]
+	all.Lines = refused
+	return &all
 }
 
 // left tells whether a line has left a segment empty.
@@ -187,7 +261,7 @@ func (b Batch) refusalOfLine(result BatchResult) error {
 	case o.Kind == Known:
 		return OrderIDReused()
 	case o.Kind == Limited:
-		return BuyerLimited(b.SKU, b.Orders[0].BuyerID, b.Limit)
+		return BuyerLimited(b.SKU, b.LimitGroup, b.Orders[0].BuyerID, b.Limit)
 	case o.Kind == Closed:
 		return b.SaleWindow.Refusal(b.SKU, b.At)
 	case b.Segment >= 0:
@@ -203,6 +277,7 @@ func (b Batch) refusalOfLine(result BatchResult) error {
 type OrderSettlement struct {
 	Request    SettleRequest            // of each line; OrderID is the order's key
 	SKUs       []string                 // of the lines, ascending; nil: the order was not looked up
+	Commit     []Line                   // of a commit: these alone, ascending by SKU, and the others are released; nil: all lines
 	Keys       []string                 // without SKUs: those that the order may have; the first that is one of the buyer's counts
 	MostExtend map[string]time.Duration // by SKU, for an extension
 	// Deadline and At are as in a [Batch].
@@ -211,9 +286,23 @@ type OrderSettlement struct {
 
 // Of returns what it asks of a line.
 func (o OrderSettlement) Of(sku string) Settlement {
-	request := o.Request
+	request := o.RequestOf(sku)
 	request.InOrder, request.MostExtend = true, o.MostExtend[sku]
 	return Settlement{SKU: sku, Deadline: o.Deadline, At: o.At, Requests: []SettleRequest{request}}
+}
+
+// RequestOf returns what its request is for a line.
+func (o OrderSettlement) RequestOf(sku string) SettleRequest {
+	request := o.Request
+	if o.Commit != nil {
+		at, listed := slices.BinarySearchFunc(o.Commit, sku, func(l Line, sku string) int { return strings.Compare(l.SKU, sku) })
+		if listed {
+			request.Quantity = o.Commit[at].Quantity
+		} else {
+			request.Verb, request.Releases = Cancel, true
+		}
+	}
+	return request
 }
 
 // Lines returns what it asks of each line.

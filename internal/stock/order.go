@@ -107,7 +107,7 @@ func IDsOf(orders []Order) []string {
 // buyer with a token chooses ids without knowing other buyers' ids. Another buyer's orders must not make an id
 // unusable, nor may the buyer learn of them. So each buyer has a namespace, and the shop has one, which is "".
 //
-// Stores know nothing of namespaces. What they keep as an order id is an order key: in the shop's namespace the id itself,
+// Stores know nothing of namespaces. Their order id is an order key: in the shop's namespace the id itself,
 // else the namespace and the id with a character between them that neither can contain. So the buyer is part of every
 // database key that the id is part of, and the rows of the shop are as they always were.
 //

@@ -13,7 +13,7 @@ import (
 type Outbox interface {
 	// On starts to list all changes that begin after it has returned. It may be called while stock is sold, and twice.
 	On(ctx context.Context) error
-	// Off stops that. What is listed stays.
+	// Off stops that. Listed rows stay.
 	Off(ctx context.Context) error
 	// Read returns the changes after a cursor, at most limit. The cursor "" is before all of them. A reader that goes on
 	// from the cursor of the last change, at once or after a restart, misses none and gets none twice. A cursor that the

@@ -27,6 +27,9 @@ const (
 	WriteOff Verb = "write_off" // of an amendment: a return whose units are not sold again
 	Extend   Verb = "extend"    // give a reservation a later end
 	Expire   Verb = "expire"    // of a request: end a reservation if it has expired
+	Reserve  Verb = "reserve"   // of an amendment: a change of the order has reserved more units
+	Take     Verb = "take"      // of an amendment: a change of the order has committed more units
+	Retaken  Verb = "retake"    // of an amendment: the units of a reservation that had ended were taken again
 )
 
 // SettleRequest asks for one deduction to be committed, cancelled, returned or extended.
@@ -43,6 +46,13 @@ type SettleRequest struct {
 	Reason     string        // of a return
 	// InOrder says that all lines of an order of several SKUs are settled together. Alone, a line can only be returned.
 	InOrder bool
+	again   bool // all lines of the order have come back already: the line says whether by this request
+	// Revision is that of the order, as its lines were looked up: [ErrRevised] if it has others now.
+	Revision int
+	// Releases says that a line leaves its order, because other lines are committed without it.
+	Releases bool
+	// OnlyExpired says that a retake takes no units of a reservation that was cancelled.
+	OnlyExpired bool
 }
 
 // Settled is what became of a request: the deduction as it is now, or a *[Error].
@@ -64,6 +74,7 @@ type SettlementPlan struct {
 	Changed []Deduction
 	// Amendments are those to write: they happen now. The rows of all segments must be locked for one that writes units off.
 	Amendments []Amendment
+	Revised    []Deduction // lines that leave their orders, in addition to Changed
 	Returns
 	Kept int64 // units of reservations that become committed
 }
@@ -103,20 +114,51 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 // PlanLines decides settlements of different SKUs, each by plan. If they are lines of an order, which have one request each, and one is
 // refused, they change nothing, but end reservations that have expired.
 func PlanLines(lines []Settlement, plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
-	refused := false
+	refused, returned := false, len(lines) > 0
 	for _, line := range lines {
 		p := plan(line)
 		plans, results = append(plans, p), append(results, p.Results...)
 		refused = refused || len(line.Requests) == 1 && line.Requests[0].InOrder && p.Results[0].Err != nil
+		returned = returned && line.returnsAgain(p)
+	}
+	if returned {
+		refuseOtherReturns(lines, results, plan)
 	}
 	for i := 0; refused && i < len(plans); i++ {
 		ending, request := lines[i], lines[i].Requests[0]
-		request.Verb, request.WriteOff = Expire, false
+		request.Verb, request.WriteOff, request.Releases = Expire, false, false
 		ending.Requests = []SettleRequest{request}
 		plans[i] = plan(ending)
 		results[i].Returned = plans[i].Results[0].Returned
 	}
 	return plans, results
+}
+
+// refuseOtherReturns refuses the return of an order that has come back already, if it was another return by which its lines came back.
+// Lines that were returned alone, before the others, may differ: then one of the others is as the request asks.
+func refuseOtherReturns(lines []Settlement, results []Settled, plan func(Settlement) SettlementPlan) {
+	refusals := make([]error, len(lines))
+	for i, line := range lines {
+		line.Requests = slices.Clone(line.Requests)
+		line.Requests[0].again = true
+		if refusals[i] = plan(line).Results[0].Err; refusals[i] == nil {
+			return
+		}
+	}
+	for i, err := range refusals {
+		if !errors.Is(err, errReturnedInParts) {
+			results[i].Err = err
+		}
+	}
+}
+
+// errReturnedInParts says of a line that no request has returned all of it.
+var errReturnedInParts = errors.New("it was returned in parts")
+
+// returnsAgain reports whether a line of an order that is to be returned was returned before.
+func (s Settlement) returnsAgain(p SettlementPlan) bool {
+	request := s.Requests[0]
+	return request.InOrder && request.Verb == Return && p.Results[0].Err == nil && len(p.Changed) == 0
 }
 
 // Check refuses a request that is not allowed.
@@ -154,6 +196,12 @@ func (w SettleRequest) amendment() Amendment {
 	return a
 }
 
+// MayRetake reports whether a commit that comes after the end of a reservation may take its units again: nobody has paid for them
+// before.
+func (w SettleRequest) MayRetake(ended DeductionStatus) bool {
+	return w.Verb == Commit && (ended == StatusExpired || ended == StatusCancelled && !w.OnlyExpired)
+}
+
 // MayReturn reports whether the request itself may return units. A commit of all units returns them only if the
 // reservation has expired.
 func (w SettleRequest) MayReturn() bool {
@@ -165,7 +213,11 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
 		d := &p.Results[i].Deduction
-		d.Parts, d.Merged, d.InOrder, d.WrittenOff = nil, false, false, 0
+		d.Parts, d.Merged, d.InOrder, d.WrittenOff, d.CountedAt = nil, false, false, 0, ""
+		d.Revision, d.Removed = 0, false
+	}
+	if after.Revision != before.Revision {
+		p.Revised = append(p.Revised, after)
 	}
 	if after.Status == before.Status && after.Quantity == before.Quantity && after.ExpiresAt.Equal(before.ExpiresAt) {
 		return
@@ -183,13 +235,22 @@ func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Tim
 	if d.InOrder && !w.InOrder && w.Verb != Return && w.Verb != Expire {
 		return d, made, partOfOrder(d)
 	}
-	if w.InOrder && w.Verb == Return && d.Status == StatusReturned { // alone, before the others
+	if w.InOrder && w.Verb != Expire && d.Revision > w.Revision {
+		return d, made, ErrRevised
+	}
+	if w.InOrder && w.Verb == Return && d.Status == StatusReturned && !w.again { // alone, before the others
 		return d, made, nil
 	}
 	if done, replayed := amended[w.OrderID]; replayed && w.Amends() {
 		return d, made, done.replayed(w.amendment())
 	}
+	if w.again {
+		return d, made, errReturnedInParts
+	}
 	switch done, err := w.found(d); {
+	case done && w.Releases && !d.Removed && !d.Status.Live():
+		d.Removed, d.Revision = true, w.Revision+1
+		return d, made, nil
 	case done || err != nil:
 		return d, made, err
 	case w.Verb == Extend && w.MostExtend > 0 && w.ExtendFor > w.MostExtend:
@@ -197,7 +258,10 @@ func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Tim
 	case w.Quantity > d.Quantity:
 		return d, made, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
 	}
-	if after = w.change(d, at); w.Amends() {
+	if after = w.change(d, at); w.Releases {
+		after.Removed, after.Revision = true, w.Revision+1
+	}
+	if w.Amends() {
 		made = w.amendment()
 		made.Units = d.held() - after.held()
 	}
@@ -221,10 +285,8 @@ func (w SettleRequest) found(d Deduction) (done bool, err error) {
 		return true, nil
 	case w.Verb == Return:
 		return false, ofDeduction(d, CodeNotCommitted, "the deduction is %s: there is nothing to return", d.Status)
-	case committed && w.Verb != Extend, d.Status == StatusReturned && w.Verb == Cancel: // the commit was first
-		d.Quantity = cmp.Or(d.Committed, d.Quantity)
-		const text = "the deduction was committed, with a quantity of %d; return gives committed units back"
-		return false, ofDeduction(d, CodeAlreadyCommitted, text, d.Quantity)
+	case w.Verb != Extend && (committed || d.Status == StatusReturned): // the commit was first
+		return false, AlreadyCommitted(d)
 	case w.Verb == Cancel && all: // its units are back already
 		return true, nil
 	default:
@@ -244,7 +306,7 @@ func (w SettleRequest) change(d Deduction, at time.Time) Deduction {
 		}
 		return d
 	case Commit:
-		d.Status, keep = StatusCommitted, units
+		d.Status, d.CommittedAt, keep = StatusCommitted, at, units
 	case Return:
 		d.Committed, ended = cmp.Or(d.Committed, d.Quantity), StatusReturned
 	}
@@ -276,13 +338,16 @@ func (d Deduction) held() int64 {
 	return 0
 }
 
-// Amendment is a change of a deduction that is written down: its reservation was extended, or units were given back. Ref makes it
-// happen only once in its deduction; the return of all units at once has none.
+// Amendment is a change of a deduction that is written down: its reservation was extended, or units were given back or taken later. Ref
+// makes it happen only once in its deduction; the return of all units at once has none.
 type Amendment struct {
 	OrderID  string
 	Ref      string
 	Verb     Verb          // "": one of an older version, whatever it has done
 	Units    int64         // that were given back
+	Taken    int64         // that were taken
+	Ended    int64         // of a retake: units that went back when the reservation ended, unless amendments say so
+	EndedAt  time.Time     // when that was
 	Extended time.Duration // how long the reservation lasts from the amendment on
 	Reason   string
 	At       time.Time // when it happened; zero: now
@@ -296,10 +361,20 @@ func (a Amendment) replayed(asked Amendment) error {
 	if asked.Units == 0 && asked.Extended == 0 { // the return of all there was
 		asked.Units = a.Units
 	}
-	if a != asked {
-		return RefReused(a.Ref)
+	if a == asked {
+		return nil
 	}
-	return nil
+	var d differences
+	d.add("the quantity", a.Units, asked.Units)
+	d.add("reserve_for", a.Extended, asked.Extended)
+	d.add("restock", a.Verb != WriteOff, asked.Verb != WriteOff)
+	d.add("the reason", a.Reason, asked.Reason)
+	err := RefReused(a.Ref)
+	if a.Ref == "" {
+		err.Message = "all that was left has been returned before, by another request"
+	}
+	err.Message += d.String()
+	return err
 }
 
 // Movement returns what the ledger says of units that were written off.
@@ -309,13 +384,21 @@ func (a Amendment) Movement(sku string) Movement {
 
 // Returns are units on their way back.
 type Returns struct {
-	Segments map[int]int64    // per segment of today's layout
-	Reserved map[int]int64    // of these, the units that were reserved and not committed yet
-	Buyers   map[string]int64 // per buyer
+	Segments map[int]int64     // per segment of today's layout
+	Reserved map[int]int64     // of these, the units that were reserved and not committed yet
+	Buyers   map[Counted]int64 // where units were counted
+}
+
+// Counted is a buyer in a count: that of a SKU with a buyer limit.
+type Counted struct{ At, BuyerID string }
+
+// Compare orders the rows of buyers as every write locks them.
+func (c Counted) Compare(other Counted) int {
+	return cmp.Or(cmp.Compare(c.At, other.At), cmp.Compare(c.BuyerID, other.BuyerID))
 }
 
 func newReturns() Returns {
-	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
+	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[Counted]int64)}
 }
 
 func unitsOf(parts []Part) (units int64) {
@@ -360,8 +443,8 @@ func (r Returns) add(d Deduction, parts []Part, segments int, sold bool) {
 		if d.Status == StatusReserved {
 			r.Reserved[p.Segment%segments] += p.Quantity
 		}
-		if d.BuyerID != "" {
-			r.Buyers[d.BuyerID] += p.Quantity
+		if d.CountedAt != "" {
+			r.Buyers[Counted{d.CountedAt, d.BuyerID}] += p.Quantity
 		}
 	}
 }
@@ -375,40 +458,47 @@ func PlanExpiry(expired []Deduction, segments int) Returns {
 	return back
 }
 
-// Retake asks for the units of a reservation that has expired: its buyer has paid too late. They are taken again and committed if
-// they are there. The terms of the first time hold, so the sale may be over; but a buyer never holds more than the limit.
+// Retake asks for the units of a reservation that has ended: its buyer has paid after it had expired, or after it was cancelled. They
+// are taken again and committed if they are there. The terms of the first time hold, so the sale may be over; but a buyer never holds more than the limit.
 type Retake struct {
-	SKU     string
-	Layout  int64 // [ErrLayout] if the SKU has another one
-	Limit   int64 // per buyer; 0: none
-	Request SettleRequest
-	At      time.Time // as in a [Batch]
+	SKU    string
+	Layout int64 // [ErrLayout] if the SKU has another one
+	Limit  int64 // per buyer; 0: none
+	// LimitGroup is as in a [Batch].
+	LimitGroup string
+	Request    SettleRequest
+	At         time.Time // as in a [Batch]
 }
 
-// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, as a merge of one order. It returns
+// RetakeRef is the ref of the amendment of a retake. A deduction is taken again once, because it is committed then.
+const RetakeRef = refSeparator + "retake"
+
+// Plan decides a retake of a deduction whose reservation has ended, from the rows of all segments, as a merge of one order. It returns
 // the deduction as it is then.
 func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduction, merge Batch, plan BatchPlan, err error) {
 	order := d.Order
 	order.Quantity, order.ReserveFor = cmp.Or(r.Request.Quantity, d.Quantity), 0
 	merge = Batch{SKU: r.SKU, Layout: r.Layout, Segment: AllSegments, At: r.At, Orders: []Order{order}}
 	if d.BuyerID != "" { // otherwise the SKU had no limit then
-		merge.Limit = r.Limit
+		merge.Limit, merge.LimitGroup = r.Limit, r.LimitGroup
 	}
 	switch {
 	case order.Quantity > d.Quantity:
 		return taken, merge, plan, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
 	case segments[0].Layout == ArchivedLayout:
-		return taken, merge, plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
+		return taken, merge, plan, ofDeduction(d, CodeNotReserved, "the reservation is %s, and the SKU is archived", d.Status)
 	}
 	if plan, err = PlanBatch(merge, segments, facts); err == nil {
 		err = merge.refusalOfLine(plan.BatchResult)
 	}
 	if refused, ok := errors.AsType[*Error](err); ok {
-		expired := ofDeduction(d, CodeNotReserved, "the reservation has expired, and its units cannot be taken again: %s", refused.Message)
-		expired.LimitOf = refused.LimitOf
+		expired := ofDeduction(d, CodeNotReserved, "the reservation is %s, and its units cannot be taken again: %s", d.Status, refused.Message)
+		expired.LimitOf, expired.LimitGroup = refused.LimitOf, refused.LimitGroup
 		return taken, merge, plan, expired
 	}
 	taken = d
-	taken.Status, taken.Quantity, taken.Parts, taken.Merged = StatusCommitted, order.Quantity, nil, false
+	taken.Status, taken.Quantity, taken.Parts, taken.Merged, taken.CountedAt = StatusCommitted, order.Quantity, nil, false, ""
+	taken.CommittedAt = facts.At
+	taken.Revision = 0 // only a settlement fills it
 	return taken, merge, plan, err
 }

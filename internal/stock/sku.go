@@ -24,6 +24,13 @@ type NewSKU struct {
 	Terms
 }
 
+// Fresh returns a SKU as it is when it has just been created.
+func (n NewSKU) Fresh() Status {
+	s := Status{SKU: n.SKU, Name: n.Name, Terms: n.Terms, Stock: n.Stock, Layout: 1, Segments: Spread(n.Stock, n.Segments)}
+	s.Complete()
+	return s
+}
+
 // Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
 type Status struct {
 	SKU  string `json:"sku"`
@@ -35,12 +42,31 @@ type Status struct {
 	Committed int64   `json:"committed"`
 	Layout    int64   `json:"layout"` // grows with every resegment and change of terms
 	Segments  []int64 `json:"-"`      // available units of each segment
+	// Counting says that orders from before the buyer limit are being counted: until then a buyer may get more.
+	Counting bool `json:"counting,omitempty"`
+	// LimitSince is when the last of them was counted; zero: not yet, or the limit holds since the SKU was created.
+	LimitSince time.Time `json:"limit_since,omitzero"`
 	// Stale says that some reservations have expired and still count as reserved: no write has ended them yet.
 	Stale bool `json:"-"`
 }
 
+// SKUName is what people call a SKU by.
+type SKUName struct{ SKU, Name string }
+
+// Contains reports whether the id or the name contains a text in lower case, whatever their own case is.
+func (n SKUName) Contains(lower string) bool {
+	return strings.Contains(strings.ToLower(n.SKU), lower) || strings.Contains(strings.ToLower(n.Name), lower)
+}
+
+// CheckSearch refuses a text that no id or name of a SKU can contain.
+func CheckSearch(text string) error { return checkKnownText("q", text, maxNameBytes) }
+
+// AfterSKU returns a text behind a SKU and before all later ones: no character of a SKU is below the one that it adds.
+func AfterSKU(sku string) string { return sku + "-" }
+
 // Complete computes Available and Committed from the segments, the stock and what is reserved.
 func (s *Status) Complete() {
+	s.Counting = s.Counting && s.PerBuyerLimit > 0 // otherwise counts are removed
 	s.Available = Sum(s.Segments)
 	s.Committed = s.Stock - s.Available - s.Reserved
 }
@@ -67,8 +93,22 @@ const skuCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 func (n NewSKU) Check() error {
 	return cmp.Or(
 		CheckSKU(n.SKU), checkRange("stock", n.Stock, 0, MaxStock), checkRange("segments", n.Segments, 1, MaxSegments),
-		checkOptional("name", n.Name, maxNameBytes), n.Terms.check(),
+		checkOptional("name", n.Name, maxNameBytes), n.Terms.check(), n.checkGroup(),
 	)
+}
+
+// differs says how a new SKU differs from the one that is there.
+func (n NewSKU) differs(there NewSKU) (d differences) {
+	d.add("stock", there.Stock, n.Stock)
+	d.add("segments", there.Segments, n.Segments)
+	d.add("name", there.Name, n.Name)
+	d.add("sale_starts_at", there.SaleStartsAt, n.SaleStartsAt)
+	d.add("sale_ends_at", there.SaleEndsAt, n.SaleEndsAt)
+	d.add("per_buyer_limit", there.PerBuyerLimit, n.PerBuyerLimit)
+	d.add("max_quantity", there.MaxQuantity, n.MaxQuantity)
+	d.add("max_reserve_for", there.MaxReserveFor, n.MaxReserveFor)
+	d.add("limit_group", there.LimitGroup, n.LimitGroup)
+	return d
 }
 
 // CheckReplay refuses a SKU if the one that is there already has other properties. Both stores keep microseconds.
@@ -80,7 +120,7 @@ func (n NewSKU) CheckReplay(there NewSKU) error {
 	case !there.ArchivedAt.IsZero():
 		return refusal(CodeSKUExists, n.SKU, "SKU %q is archived: its name is not used again", n.SKU)
 	case n != there:
-		return refusal(CodeSKUExists, n.SKU, "SKU %q exists with other properties", n.SKU)
+		return refusal(CodeSKUExists, n.SKU, "SKU %q exists with other properties%v", n.SKU, n.differs(there))
 	default:
 		return nil
 	}

@@ -47,22 +47,29 @@ type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
 	// already, and CodeSKUExists if it was there with other properties.
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
+	// TryCreateSKU reports what CreateSKU would, and leaves everything as it is.
+	TryCreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
 	// Status reads a SKU in one snapshot. Its cost does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
 	// Statuses reads the SKUs after a given one, in the order of their bytes; "" is before all. Its cost grows with limit
 	// alone, not with how much has been sold or reserved. Reservations that have expired and were not ended yet count as
 	// reserved.
 	Statuses(ctx context.Context, after string, limit int) ([]Status, error)
+	// StatusesOf reads some SKUs as Statuses does, in one snapshot each. A SKU that does not exist is missing in the result.
+	StatusesOf(ctx context.Context, skus ...string) (map[string]Status, error)
+	// Names reads the ids and names of SKUs from a text on, in the order of the ids' bytes, limit of them at most.
+	Names(ctx context.Context, from string, limit int) ([]SKUName, error)
 	// Views reads what each segment of each SKU holds and on which terms it is sold, each SKU in one snapshot and without any lock.
 	// A SKU that does not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
 	// Ages reads how often each SKU was written, without any lock: while the age of a SKU is the same, nothing has happened to what its
 	// segments hold, and no order was accepted. A SKU that does not exist is missing in the result.
 	Ages(ctx context.Context, skus ...string) (map[string]Age, error)
-	// BuyerOrders reads the deductions of a buyer that hold units and count for the buyer limit, at most limit of them: those of the
-	// buyer's own namespace, or the shop's, in the order of their keys. What was taken before the SKU had a limit may
-	// be missing: see [MostMarked].
-	BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]Deduction, error)
+	// BuyerOrders reads the deductions of a buyer that hold units and are counted at a SKU or in a group, at most limit of them: those of the
+	// buyer's own namespace, or the shop's, in the order of their keys.
+	BuyerOrders(ctx context.Context, count, buyerID string, own bool, limit int) ([]Deduction, error)
+	// DueInGroup returns the SKUs of which buyers have reservations that have expired, and still count in the count of a group.
+	DueInGroup(ctx context.Context, count string, buyerIDs []string, at time.Time) (skus []string, err error)
 
 	// Deduct takes a batch from one segment.
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
@@ -79,7 +86,9 @@ type Store interface {
 	// SettleOrder settles all lines of an order of several SKUs, or none. It carries out what [PlanLines] says. If the
 	// order was not looked up, it may return no results: then it has written nothing, and the caller looks the order up.
 	SettleOrder(ctx context.Context, settlement OrderSettlement) ([]Settled, error)
-	// Retake takes the units of reservations that have expired again, of all or of none. They are of one order id, ascending by
+	// ChangeOrder gives an order other lines, or changes nothing. It carries out what [Revision.Plan] says, once for its ref.
+	ChangeOrder(ctx context.Context, revision Revision) (Revised, error)
+	// Retake takes the units of reservations that have expired or were cancelled again, of all or of none. They are of one order id, ascending by
 	// SKU. It carries out what [Retake.Plan] says.
 	Retake(ctx context.Context, deadline time.Time, retakes ...Retake) ([]Deduction, error)
 	// Expire gives back the units of the reservations of a SKU that have expired, and returns how many reservations those
@@ -98,10 +107,17 @@ type Store interface {
 	PlacedOrder(ctx context.Context, orderID string) (*PlacedOrder, error)
 	// History reads what happened to a deduction.
 	History(ctx context.Context, sku, orderID string) (History, error)
+	// HandOvers reads when an order of several SKUs got another buyer, the first time first.
+	HandOvers(ctx context.Context, orderID string) ([]Entry, error)
 	// Deductions reads the deductions that order ids have, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
 	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
 	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
+	// ListOrders builds the indexes that OrderLines needs, or removes them, beside sales. OrdersListed says whether they are there.
+	ListOrders(ctx context.Context, on bool) error
+	OrdersListed(ctx context.Context) (bool, error)
+	// OrderLines reads lines of the orders of all SKUs, by when they were created. It reads no more rows than the query's Scan.
+	OrderLines(ctx context.Context, query OrderQuery) (LinePage, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
 	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
 	// A limit of 0 reads no ids. Ages tell whether what it has read is still so.
@@ -110,21 +126,42 @@ type Store interface {
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
+	// BeingCounted returns SKUs, limit of them at most, of which a change of the buyer limit has left earlier orders to be counted, or no
+	// longer to be.
+	BeingCounted(ctx context.Context, limit int) ([]string, error)
+	// CountEarlier does so with a page of the deductions of such a SKU, at most so many, in a transaction, and reports whether some are left. Orders go on
+	// meanwhile, and count themselves. ErrHeld: another transaction does it, or holds a row that it needs.
+	CountEarlier(ctx context.Context, sku string, page int) (left bool, err error)
 	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms say since when. It reports false
 	// if the SKU was archived already.
 	Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error)
 	// Prune folds deductions of an archived SKU into a sum, which Audit counts. It does not wait for rows: it folds nothing
 	// of orders that another transaction has locked, nor of a SKU that is not archived.
 	Prune(ctx context.Context, pruning Pruning) (Pruned, error)
+	// Forgotten reads all buyers who are forgotten, or about to be.
+	Forgotten(ctx context.Context) ([]ForgottenBuyer, error)
+	// NoteForgetKey notes the name of "" under a key, and reports false if another key was noted before: of two that come at once, one is
+	// noted.
+	NoteForgetKey(ctx context.Context, name string) (noted bool, err error)
+	// NoteForgotten notes one.
+	NoteForgotten(ctx context.Context, buyer ForgottenBuyer) error
+	// Forget takes the next step to forget a buyer, in a transaction of a bounded number of rows, and returns what is done then; the zero step is
+	// the first one. If it is interrupted, it may begin anew. ErrHeld: another transaction holds a row for long.
+	Forget(ctx context.Context, f Forgetting, step ForgetStep) (next ForgetStep, err error)
 	// Movements reads the ledger of a SKU after a position, the oldest movement first; the zero Position is before all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
+	// NewestMovements reads the ledger of a SKU before a position, the newest movement first; the zero Position is behind all.
+	NewestMovements(ctx context.Context, sku string, before Position, limit int) ([]Movement, error)
 
 	// Watch calls restocked for every SKU to which any process returns or adds units, soon after the commit; deductions and
 	// merges do not count. It calls listening once it receives all of this; what came before is missed. It returns nil at
 	// once if no other process can write, otherwise the error that ended it, at the latest when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
-	// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "", in one snapshot.
-	Audit(ctx context.Context, sku string) (Audit, error)
+	// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "", in one snapshot. It tells audited how many SKUs it has
+	// done, and of how many, if it reads them one after another; nil: nobody.
+	Audit(ctx context.Context, sku string, audited func(done, of int)) (Audit, error)
+	// HasMoreOrders reports whether a SKU, or all SKUs together if it is "", have more deductions than that. It counts no more of them.
+	HasMoreOrders(ctx context.Context, sku string, than int) (bool, error)
 	// Pool returns how much the connections to the database are in use.
 	Pool() Pool
 	// Now returns the time of the store's clock, as far as this process knows it without a query: it may be late by a round
@@ -185,8 +222,8 @@ const LargestShared = 16
 
 // A Sharer is a store in which batches of different SKUs that wait at the same time share a write.
 type Sharer interface {
-	// Share has a batch of a SKU written together with others, soon, and does not wait for it. It reports false, and calls nothing, if
-	// the batch is one for Deduct: nothing else is under way.
+	// Share has a batch of a SKU written together with others, soon, and does not wait for it. It returns
+	// false, and calls nothing, if no other write is in progress; the caller then uses Deduct.
 	Share(sku string, batch SharedBatch) bool
 }
 
@@ -196,7 +233,7 @@ type SharedBatch interface {
 	// Take returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
 	// more.
 	Take() (Batch, bool)
-	// Written says what became of a batch that was taken. Unless it is settled nothing of it is written, and Deduct is to decide. With
-	// an error its outcome is not known, unless the error is ErrUnwritten.
+	// Written says what became of a batch that was taken. settled=false means that nothing was written: call Deduct. After an
+	// error the outcome is unknown, unless it is ErrUnwritten.
 	Written(result BatchResult, settled bool, err error)
 }

@@ -3,11 +3,9 @@ package stock
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 )
-
-// MostMarked is how many deductions a first buyer limit marks as limited: what is not marked counts, and is not named by refusals.
-const MostMarked = 10_000
 
 // Terms say who may buy how much of a SKU, and when. A change of terms raises the layout, so the rows refuse a write that
 // knows older terms. The zero Terms allow everything.
@@ -18,6 +16,47 @@ type Terms struct {
 	MaxQuantity   int64         `json:"max_quantity,omitempty"`    // units of one order; 0: the package's MaxQuantity
 	MaxReserveFor time.Duration `json:"-"`                         // of a reservation; 0: the service's
 	ArchivedAt    time.Time     `json:"archived_at,omitzero"`      // since when it sells nothing for good; zero: it is not archived
+	// LimitGroup is a group of SKUs over which PerBuyerLimit counts; "": it counts the SKU alone.
+	LimitGroup string `json:"limit_group,omitempty"`
+}
+
+// groupMark begins the count of a group's buyers. It is below all characters of SKUs: counts of groups come first, in ascending order.
+const groupMark = "#"
+
+// CountedAt names the count of the buyers of a SKU that sells on these terms: the SKU's own, or that of its group; "": there is no limit.
+func (t Terms) CountedAt(sku string) string {
+	if t.PerBuyerLimit == 0 {
+		return ""
+	}
+	return CountOf(sku, t.LimitGroup)
+}
+
+// CountOf names the count of a group, or if that is "", of a SKU.
+func CountOf(sku, group string) string {
+	if group != "" {
+		return groupMark + group
+	}
+	return sku
+}
+
+// Groups returns counts below and above those of all groups.
+func Groups() (first, last string) { return groupMark, groupMark + "~" }
+
+// IsGroup reports whether a count is that of a group.
+func IsGroup(count string) bool { return strings.HasPrefix(count, groupMark) }
+
+// checkGroup refuses a group that has no limit, or not the form of a SKU.
+func (t Terms) checkGroup() error {
+	switch {
+	case t.LimitGroup == "":
+		return nil
+	case len(t.LimitGroup) > maxSKUBytes || strings.Trim(t.LimitGroup, skuCharacters) != "":
+		return Invalid("limit_group", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
+	case t.PerBuyerLimit == 0:
+		return Invalid("limit_group", "needs a per_buyer_limit")
+	default:
+		return nil
+	}
 }
 
 // SaleWindow is when a SKU is sold.
@@ -78,7 +117,7 @@ func (t Terms) Refusal(sku string, o Order, at time.Time, maxReserve time.Durati
 	case closed != nil:
 		return closed
 	case t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit:
-		return BuyerLimited(sku, o.BuyerID, t.PerBuyerLimit)
+		return BuyerLimited(sku, t.LimitGroup, o.BuyerID, t.PerBuyerLimit)
 	default:
 		return nil
 	}
@@ -107,6 +146,7 @@ type TermsChange struct {
 	PerBuyerLimit NewTerm[int64]     `json:"per_buyer_limit,omitzero"`
 	MaxQuantity   NewTerm[int64]     `json:"max_quantity,omitzero"`
 	MaxReserveFor NewTerm[Period]    `json:"max_reserve_for,omitzero"`
+	LimitGroup    NewTerm[string]    `json:"limit_group,omitzero"`
 }
 
 // NewTerm is what one term becomes, if Set. The zero To takes the term away.
@@ -158,7 +198,8 @@ func (c TermsChange) check() error {
 	if c == (TermsChange{}) {
 		return Invalid("body", "must change something")
 	}
-	return cmp.Or(checkOptional("name", c.Name.To, maxNameBytes), c.Of(Terms{}).check())
+	alone := Terms{LimitGroup: c.LimitGroup.To, PerBuyerLimit: 1}
+	return cmp.Or(checkOptional("name", c.Name.To, maxNameBytes), c.Of(Terms{}).check(), alone.checkGroup())
 }
 
 // kept returns the change with its instants as both stores keep them, so that changes can be compared.
@@ -174,6 +215,7 @@ func (c TermsChange) Of(t Terms) Terms {
 	t.SaleStartsAt, t.SaleEndsAt = c.SaleStartsAt.on(t.SaleStartsAt), c.SaleEndsAt.on(t.SaleEndsAt)
 	t.PerBuyerLimit, t.MaxQuantity = c.PerBuyerLimit.on(t.PerBuyerLimit), c.MaxQuantity.on(t.MaxQuantity)
 	t.MaxReserveFor = time.Duration(c.MaxReserveFor.on(Period(t.MaxReserveFor)))
+	t.LimitGroup = c.LimitGroup.on(t.LimitGroup)
 	return t
 }
 
@@ -183,9 +225,9 @@ type Profile struct {
 	Terms
 }
 
-// On returns a SKU's profile as the change leaves it. Only the sale's ends may not fit together: one of them may be the SKU's. What
-// is sold already stays valid, whatever the terms are now.
+// On returns a SKU's profile as the change leaves it. Only the sale's ends, or the group and the limit, may not fit together: one of them
+// may be the SKU's. Accepted orders stay valid, whatever the terms are now.
 func (c TermsChange) On(there Profile) (after Profile, err error) {
 	after = Profile{Name: c.Name.on(there.Name), Terms: c.Of(there.Terms)}
-	return after, after.SaleWindow().check()
+	return after, cmp.Or(after.SaleWindow().check(), after.checkGroup())
 }

@@ -52,6 +52,9 @@ func checkOrderID(id string) error {
 	if err := checkText("order_id", id, maxIDBytes); err != nil {
 		return err
 	}
+	if !strings.Contains(id, ".") { // nearly always
+		return nil
+	}
 	steps := "/" + strings.ReplaceAll(id, `\`, "/") + "/"
 	if strings.Contains(steps, "/./") || strings.Contains(steps, "/../") {
 		return Invalid("order_id", `must not be "." or "..", nor have them between slashes`)
@@ -62,7 +65,8 @@ func checkOrderID(id string) error {
 // isInvisible reports whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
 // separators of lines and paragraphs, fillers, variation selectors.
 func isInvisible(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	const first = '\u00AD' // soft hyphen
+	return r >= first && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 const maxIDBytes = 128

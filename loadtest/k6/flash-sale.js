@@ -41,7 +41,7 @@ const [least, most] = span(env('QUANTITY', '1'));
 const phases = { trickle: env('TRICKLE_FOR', '2s'), ramp: env('RAMP', '500ms'), spike: env('DURATION', '10s'), storm: env('STORM_FOR', '5s') };
 const rates = { trickle: Number(env('TRICKLE', '20')), spike: Number(env('RATE', '2000')), storm: Number(env('STORM', '500')) };
 
-// How long the service is waited for. What reaches it later is not carried out.
+// How long the service is waited for. Later requests are not carried out.
 const PATIENCE_MS = 20000;
 
 // What a service may say to an order that it does not take, by code, with the status of each. Everything else is unexpected.

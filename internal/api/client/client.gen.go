@@ -31,6 +31,7 @@ const (
 	NotReserved          Code = "not_reserved"
 	OrderEnded           Code = "order_ended"
 	OrderIDReused        Code = "order_id_reused"
+	OrdersNotListed      Code = "orders_not_listed"
 	Overloaded           Code = "overloaded"
 	PartOfOrder          Code = "part_of_order"
 	RateLimited          Code = "rate_limited"
@@ -42,6 +43,7 @@ const (
 	SoldOut              Code = "sold_out"
 	StockChanged         Code = "stock_changed"
 	TooLarge             Code = "too_large"
+	TooManyOrders        Code = "too_many_orders"
 	Unauthenticated      Code = "unauthenticated"
 	Unavailable          Code = "unavailable"
 	UnknownDeduction     Code = "unknown_deduction"
@@ -75,6 +77,8 @@ func (e Code) Valid() bool {
 		return true
 	case OrderIDReused:
 		return true
+	case OrdersNotListed:
+		return true
 	case Overloaded:
 		return true
 	case PartOfOrder:
@@ -96,6 +100,8 @@ func (e Code) Valid() bool {
 	case StockChanged:
 		return true
 	case TooLarge:
+		return true
+	case TooManyOrders:
 		return true
 	case Unauthenticated:
 		return true
@@ -144,6 +150,7 @@ const (
 	WasCancelled  HistoryKind = "cancelled"
 	WasCommitted  HistoryKind = "committed"
 	WasExtended   HistoryKind = "extended"
+	WasHandedOver HistoryKind = "handed_over"
 	WasReserved   HistoryKind = "reserved"
 	WasRetaken    HistoryKind = "retaken"
 	WasReturned   HistoryKind = "returned"
@@ -161,6 +168,8 @@ func (e HistoryKind) Valid() bool {
 		return true
 	case WasExtended:
 		return true
+	case WasHandedOver:
+		return true
 	case WasReserved:
 		return true
 	case WasRetaken:
@@ -174,15 +183,30 @@ func (e HistoryKind) Valid() bool {
 	}
 }
 
+// Defines values for IfEnded.
+const (
+	IfEndedRetake IfEnded = "retake"
+)
+
+// Valid indicates whether the value is a known member of the IfEnded enum.
+func (e IfEnded) Valid() bool {
+	switch e {
+	case IfEndedRetake:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for IfExpired.
 const (
-	Retake IfExpired = "retake"
+	IfExpiredRetake IfExpired = "retake"
 )
 
 // Valid indicates whether the value is a known member of the IfExpired enum.
 func (e IfExpired) Valid() bool {
 	switch e {
-	case Retake:
+	case IfExpiredRetake:
 		return true
 	default:
 		return false
@@ -258,6 +282,24 @@ func (e Status) Valid() bool {
 	case Reserved:
 		return true
 	case Returned:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReadMovementsParamsOrder.
+const (
+	Newest ReadMovementsParamsOrder = "newest"
+	Oldest ReadMovementsParamsOrder = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the ReadMovementsParamsOrder enum.
+func (e ReadMovementsParamsOrder) Valid() bool {
+	switch e {
+	case Newest:
+		return true
+	case Oldest:
 		return true
 	default:
 		return false
@@ -382,12 +424,41 @@ type Cancel struct {
 // CancelOrder defines model for CancelOrder.
 type CancelOrder = map[string]interface{}
 
+// ChangeOrder defines model for ChangeOrder.
+type ChangeOrder struct {
+	// BuyerID Whose the order is from now on. It takes a key
+	BuyerID *NewID `json:"buyer_id,omitempty"`
+
+	// Lines The lines as they shall be, one for each SKU. With a token, at most 100
+	Lines []NewLine `json:"lines"`
+
+	// Reason 1 to 500 bytes of visible UTF-8, like NewID
+	//
+	// Example: damaged
+	Reason *ReturnReason `json:"reason,omitempty"`
+
+	// Ref 1 to 128 bytes of visible UTF-8: no control or format characters, no line separators, no fillers, no blank at
+	// either end. Two ids are the same if their bytes are: neither case nor the Unicode forms of a letter are
+	// normalised, so always spell an id in the same way.
+	//
+	//
+	// Example: ann
+	Ref NewID `json:"ref"`
+
+	// Restock false: the units are written off, and not sold again
+	Restock *RestockReturned `json:"restock,omitempty"`
+}
+
 // Code Stable; the last part of `type`
 type Code string
 
 // Commit defines model for Commit.
 type Commit struct {
-	// IfExpired Take the units of a reservation that has expired again, if they are there
+	// IfEnded Take the units of a reservation that has expired or was cancelled again, if they are there
+	IfEnded *IfEnded `json:"if_ended,omitempty"`
+
+	// IfExpired The older name of if_ended, which takes the units of a reservation that has expired, and of none that was cancelled
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	IfExpired *IfExpired `json:"if_expired,omitempty"`
 
 	// Quantity Units to commit, at most the reserved ones; without it, all of them
@@ -396,9 +467,22 @@ type Commit struct {
 
 // CommitOrder defines model for CommitOrder.
 type CommitOrder struct {
-	// IfExpired Take the units of a reservation that has expired again, if they are there
+	// IfEnded Take the units of a reservation that has expired or was cancelled again, if they are there
+	IfEnded *IfEnded `json:"if_ended,omitempty"`
+
+	// IfExpired The older name of if_ended, which takes the units of a reservation that has expired, and of none that was cancelled
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	IfExpired *IfExpired `json:"if_expired,omitempty"`
+
+	// Lines Commit these units, and release all others of the order for good; without it, all are committed
+	Lines *[]NewLine `json:"lines,omitempty"`
 }
+
+// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+type CommittedAt = time.Time
+
+// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+type CreatedAt = time.Time
 
 // Deduction defines model for Deduction.
 type Deduction struct {
@@ -406,6 +490,12 @@ type Deduction struct {
 	//
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+	CommittedAt *CommittedAt `json:"committed_at,omitempty"`
+
+	// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+	CreatedAt CreatedAt `json:"created_at"`
 
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
@@ -449,6 +539,12 @@ type DeductionWithParts struct {
 	//
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+	CommittedAt *CommittedAt `json:"committed_at,omitempty"`
+
+	// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+	CreatedAt CreatedAt `json:"created_at"`
 
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
@@ -550,13 +646,16 @@ type HistoryEntry struct {
 	// At RFC 3339
 	At Instant `json:"at"`
 
+	// BuyerID With handed_over: the buyer who got the order. A token is not told
+	BuyerID *ID `json:"buyer_id,omitempty"`
+
 	// ExpiresAt With reserved and extended: the end that was set
 	ExpiresAt *Instant `json:"expires_at,omitempty"`
 
-	// Kind retaken: committed after it had expired; written_off: returned, and not sold again
+	// Kind retaken: committed after it had expired or was cancelled; written_off: returned, and not sold again; handed_over: the order got another buyer
 	Kind HistoryKind `json:"kind"`
 
-	// Quantity The units that it concerns; absent for an extension
+	// Quantity The units that it concerns; absent with extended and handed_over
 	Quantity *Quantity `json:"quantity,omitempty"`
 	Reason   *string   `json:"reason,omitempty"`
 
@@ -566,7 +665,7 @@ type HistoryEntry struct {
 	Ref *ID `json:"ref,omitempty"`
 }
 
-// HistoryKind retaken: committed after it had expired; written_off: returned, and not sold again
+// HistoryKind retaken: committed after it had expired or was cancelled; written_off: returned, and not sold again; handed_over: the order got another buyer
 type HistoryKind string
 
 // ID 1 to 128 bytes of UTF-8 without control characters
@@ -574,7 +673,12 @@ type HistoryKind string
 // Example: o-1002
 type ID = string
 
-// IfExpired Take the units of a reservation that has expired again, if they are there
+// IfEnded Take the units of a reservation that has expired or was cancelled again, if they are there
+type IfEnded string
+
+// IfExpired The older name of if_ended, which takes the units of a reservation that has expired, and of none that was cancelled
+//
+// Deprecated: this type has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 type IfExpired string
 
 // Instant RFC 3339
@@ -582,6 +686,12 @@ type Instant = time.Time
 
 // Line defines model for Line.
 type Line struct {
+	// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+	CommittedAt *CommittedAt `json:"committed_at,omitempty"`
+
+	// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+	CreatedAt CreatedAt `json:"created_at"`
+
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 	Quantity  Quantity   `json:"quantity"`
@@ -595,6 +705,9 @@ type Line struct {
 
 // LineProblem defines model for LineProblem.
 type LineProblem struct {
+	// Available Units left, with insufficient_stock
+	Available *Units `json:"available,omitempty"`
+
 	// Code Stable; the last part of `type`
 	Code        Code      `json:"code"`
 	Detail      string    `json:"detail"`
@@ -614,6 +727,12 @@ type ListedDeduction struct {
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
+	// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+	CommittedAt *CommittedAt `json:"committed_at,omitempty"`
+
+	// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+	CreatedAt CreatedAt `json:"created_at"`
+
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
@@ -626,6 +745,43 @@ type ListedDeduction struct {
 	Own      *bool    `json:"own,omitempty"`
 	Quantity Quantity `json:"quantity"`
 	Status   Status   `json:"status"`
+}
+
+// ListedOrder defines model for ListedOrder.
+type ListedOrder struct {
+	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// CommittedAt When it was committed. Every answer that shows a deduction has it, unless the deduction was not committed, or by an older version of the service, or by a change of its order after its reservation had ended
+	CommittedAt *CommittedAt `json:"committed_at,omitempty"`
+
+	// CreatedAt When the units were taken, or the first of them, by the clock of the database. Every answer that shows a deduction has it
+	CreatedAt CreatedAt `json:"created_at"`
+
+	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
+	// Order The path of the order of several SKUs of which it is a line; absent if there is none
+	//
+	// Example: /v1/orders/o-1005
+	Order *OrderPath `json:"order,omitempty"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	OrderID ID `json:"order_id"`
+
+	// Own The order was placed with the buyer's token. A caller with a key reaches it by `buyer_id` in the query
+	Own      *bool    `json:"own,omitempty"`
+	Quantity Quantity `json:"quantity"`
+
+	// Sku Not "." or "..", which have a meaning of their own in a path
+	//
+	// Example: sneaker-42
+	Sku    SKUID  `json:"sku"`
+	Status Status `json:"status"`
 }
 
 // LockUse failing: locks do not answer, and selling continues under the guard of the database; off: there are no locks
@@ -763,6 +919,13 @@ type NewOrderID = string
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
+	// LimitGroup A group of SKUs, such as the sizes of a shoe. per_buyer_limit, which must be given then, counts what the buyer holds of all SKUs
+	// of the group.
+	//
+	//
+	// Example: sneaker
+	LimitGroup *string `json:"limit_group,omitempty"`
+
 	// MaxQuantity Most units of one order; without it 1000000, and for tokens the service's `--tokens-max-quantity`
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
 
@@ -838,10 +1001,36 @@ type Order struct {
 	OrderID ID `json:"order_id"`
 }
 
+// OrderHistory defines model for OrderHistory.
+type OrderHistory struct {
+	// History Of the order as a whole; absent if it never got another buyer
+	History *[]HistoryEntry `json:"history,omitempty"`
+	Lines   []struct {
+		History []HistoryEntry `json:"history"`
+
+		// Sku Not "." or "..", which have a meaning of their own in a path
+		//
+		// Example: sneaker-42
+		Sku SKUID `json:"sku"`
+	} `json:"lines"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	OrderID ID `json:"order_id"`
+}
+
 // OrderPath The path of the order of several SKUs of which it is a line; absent if there is none
 //
 // Example: /v1/orders/o-1005
 type OrderPath = string
+
+// Orders defines model for Orders.
+type Orders struct {
+	// Next The `after` of the next page, even if this page is empty; absent when there are no more orders now
+	Next   *string       `json:"next,omitempty"`
+	Orders []ListedOrder `json:"orders"`
+}
 
 // Part defines model for Part.
 type Part struct {
@@ -861,6 +1050,13 @@ type Problem struct {
 	// Field With invalid_request: the wrong field or parameter, such as quantity, lines[2].quantity, deductions[3].sku.
 	// "body", "query" and "request" mean the whole of it.
 	Field *string `json:"field,omitempty"`
+
+	// Final true: the request has been decided. It was not carried out, and no copy of it that is still on its way will be,
+	// once the `Request-Deadline` of that copy has passed. false: send the same request again.
+	Final bool `json:"final"`
+
+	// LimitGroup With the limit of a group of SKUs, the group; order_ids are then orders of all its SKUs
+	LimitGroup *string `json:"limit_group,omitempty"`
 
 	// Lines The lines of an order of several SKUs that were refused
 	Lines *[]LineProblem `json:"lines,omitempty"`
@@ -993,8 +1189,15 @@ type SKU struct {
 	Available  Units    `json:"available"`
 	Committed  Units    `json:"committed"`
 
+	// Counting As in TermsAnswer
+	Counting *bool `json:"counting,omitempty"`
+
 	// Layout Grows with every resegment and change of terms
-	Layout      int64     `json:"layout"`
+	Layout     int64   `json:"layout"`
+	LimitGroup *string `json:"limit_group,omitempty"`
+
+	// LimitSince As in TermsAnswer; absent if the SKU was created with its limit
+	LimitSince  *Instant  `json:"limit_since,omitempty"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
@@ -1036,8 +1239,15 @@ type SKUSummary struct {
 	Available  Units    `json:"available"`
 	Committed  Units    `json:"committed"`
 
+	// Counting As in TermsAnswer
+	Counting *bool `json:"counting,omitempty"`
+
 	// Layout Grows with every resegment and change of terms
-	Layout      int64     `json:"layout"`
+	Layout     int64   `json:"layout"`
+	LimitGroup *string `json:"limit_group,omitempty"`
+
+	// LimitSince As in TermsAnswer; absent if the SKU was created with its limit
+	LimitSince  *Instant  `json:"limit_since,omitempty"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
@@ -1070,8 +1280,11 @@ type SKUSummary struct {
 // SKUs defines model for SKUs.
 type SKUs struct {
 	// Next The `after` of the next page; absent when there are no more SKUs now
-	Next *SKUID       `json:"next,omitempty"`
+	Next *string      `json:"next,omitempty"`
 	Skus []SKUSummary `json:"skus"`
+
+	// StoppedAt The last SKU that the search has looked at, if it has stopped before the end of the list and of the page
+	StoppedAt *SKUID `json:"stopped_at,omitempty"`
 }
 
 // Segment defines model for Segment.
@@ -1104,6 +1317,11 @@ type Tally struct {
 
 // Terms The changed terms; null for a removed one
 type Terms struct {
+	// LimitGroup As in NewSKU; null for none
+	//
+	// Example: sneaker
+	LimitGroup nullable.Nullable[string] `json:"limit_group,omitempty"`
+
 	// MaxQuantity As in NewSKU; null for the limits without it
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
@@ -1131,8 +1349,66 @@ type Terms struct {
 	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
+// TermsAnswer The change
+type TermsAnswer struct {
+	// Counting True while orders from before a per_buyer_limit are being counted. Until then a buyer who has such orders may get more than
+	// the limit; orders that are sent after the answer count. GET /v1/skus/{sku} tells when that is over.
+	Counting *bool `json:"counting,omitempty"`
+
+	// LimitGroup As in NewSKU; null for none
+	//
+	// Example: sneaker
+	LimitGroup nullable.Nullable[string] `json:"limit_group,omitempty"`
+
+	// LimitSince When the last order from before the per_buyer_limit was counted. Since then no buyer gets more than the limit.
+	LimitSince *Instant `json:"limit_since,omitempty"`
+
+	// MaxQuantity As in NewSKU; null for the limits without it
+	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor As in NewSKU; null for the service's `--max-reserve-for`
+	//
+	// Example: 15m
+	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
+
+	// Name As in NewSKU; null for none
+	//
+	// Example: Sneaker, size 42
+	Name nullable.Nullable[string] `json:"name,omitempty"`
+
+	// PerBuyerLimit As in NewSKU; null for any number
+	PerBuyerLimit nullable.Nullable[int64] `json:"per_buyer_limit,omitempty"`
+
+	// Reason At most 500 bytes of visible UTF-8, like NewID
+	//
+	// Example: counted
+	Reason *Reason `json:"reason,omitempty"`
+
+	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+	// visible UTF-8, like NewID.
+	//
+	//
+	// Example: delivery-7
+	Ref Ref `json:"ref"`
+
+	// SaleEndsAt As in NewSKU; null for never
+	//
+	// Example: 2030-11-27T21:00:00Z
+	SaleEndsAt nullable.Nullable[time.Time] `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt As in NewSKU; null for the SKU's creation
+	//
+	// Example: 2030-11-27T09:00:00Z
+	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
+}
+
 // TermsRequest The name or at least one term must be given
 type TermsRequest struct {
+	// LimitGroup As in NewSKU; null for none
+	//
+	// Example: sneaker
+	LimitGroup nullable.Nullable[string] `json:"limit_group,omitempty"`
+
 	// MaxQuantity As in NewSKU; null for the limits without it
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
@@ -1220,9 +1496,6 @@ type RestockAnswer = Restock
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
 
-// TermsAnswer The name or at least one term must be given
-type TermsAnswer = TermsRequest
-
 // UnauthenticatedAnswer RFC 9457
 type UnauthenticatedAnswer = Problem
 
@@ -1236,6 +1509,27 @@ type DeductAllParams struct {
 type WatchEventsParams struct {
 	// Sku Only events of this SKU
 	Sku *SKUID `form:"sku,omitempty" json:"sku,omitempty"`
+}
+
+// ReadOrdersParams defines parameters for ReadOrders.
+type ReadOrdersParams struct {
+	// BuyerID Only the orders of this buyer
+	BuyerID *ID `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// Since Only orders that were created at this time or later
+	Since *Instant `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only orders that were created before this time
+	Until *Instant `form:"until,omitempty" json:"until,omitempty"`
+
+	// Status Only lines with this status
+	Status *Status `form:"status,omitempty" json:"status,omitempty"`
+
+	// After The `next` of an earlier answer; without it, the first page
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit Most lines in one answer
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
@@ -1252,6 +1546,15 @@ type ReadOrderParams struct {
 
 // CancelOrderParams defines parameters for CancelOrder.
 type CancelOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ChangeOrderParams defines parameters for ChangeOrder.
+type ChangeOrderParams struct {
 	// BuyerID For callers with a key, the buyer of an order that was placed with a token
 	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 
@@ -1277,6 +1580,12 @@ type ExtendOrderParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ReadOrderHistoryParams defines parameters for ReadOrderHistory.
+type ReadOrderHistoryParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+}
+
 // ReturnOrderParams defines parameters for ReturnOrder.
 type ReturnOrderParams struct {
 	// BuyerID For callers with a key, the buyer of an order that was placed with a token
@@ -1288,8 +1597,11 @@ type ReturnOrderParams struct {
 
 // ReadSKUsParams defines parameters for ReadSKUs.
 type ReadSKUsParams struct {
+	// Q The text to search for
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
 	// After The `next` of an earlier answer, or any SKU to start after; without it, the first page
-	After *SKUID `form:"after,omitempty" json:"after,omitempty"`
+	After *string `form:"after,omitempty" json:"after,omitempty"`
 
 	// Limit Most SKUs in one answer
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1309,6 +1621,9 @@ type ChangeTermsParams struct {
 
 // CreateSKUParams defines parameters for CreateSKU.
 type CreateSKUParams struct {
+	// DryRun Answer as without it, after the same checks, and write nothing
+	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
@@ -1399,12 +1714,18 @@ type ReadLocksParams struct {
 
 // ReadMovementsParams defines parameters for ReadMovements.
 type ReadMovementsParams struct {
+	// Order Which movement comes first; a `next` is for the order of its answer
+	Order *ReadMovementsParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
 	// After The `next` of an earlier answer; without it, the first page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
 	// Limit Most movements in one answer
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// ReadMovementsParamsOrder defines parameters for ReadMovements.
+type ReadMovementsParamsOrder string
 
 // ResegmentParams defines parameters for Resegment.
 type ResegmentParams struct {
@@ -1426,6 +1747,9 @@ type PlaceOrderJSONRequestBody = NewOrder
 
 // CancelOrderJSONRequestBody defines body for CancelOrder for application/json ContentType.
 type CancelOrderJSONRequestBody = CancelOrder
+
+// ChangeOrderJSONRequestBody defines body for ChangeOrder for application/json ContentType.
+type ChangeOrderJSONRequestBody = ChangeOrder
 
 // CommitOrderJSONRequestBody defines body for CommitOrder for application/json ContentType.
 type CommitOrderJSONRequestBody = CommitOrder
@@ -1550,7 +1874,8 @@ type ClientInterface interface {
 
 	// Audit Recompute the balance of every SKU from the rows
 	//
-	// Compares the sums of each SKU's rows in one snapshot.
+	// Compares the sums of each SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders in all: the
+	// command `inventory audit` has no bound.
 	//
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1609,11 +1934,23 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/events (the `WatchEvents` operationId).
 	WatchEvents(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadOrders List the orders of all SKUs by time, page by page
+	//
+	// Lists the lines of orders, oldest first, also of orders of one SKU: those have one line. It takes indexes that the
+	// operator turns on (`inventory orders on`), because every order pays for them; without them the answer is 409
+	// orders_not_listed.
+	//
+	// A key of the scope admin reads all orders. One of the scope buyer reads those that keys have made for one buyer_id, and a
+	// token reads its own. With a filter the service searches at most 5,000 lines for one page: read on until there is no `next`.
+	//
+	// Corresponds with GET /v1/orders (the `ReadOrders` operationId).
+	ReadOrders(ctx context.Context, params *ReadOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PlaceOrderWithBody Take stock of several SKUs, all or nothing
 	//
 	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+	// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -1627,7 +1964,7 @@ type ClientInterface interface {
 	//
 	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+	// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -1664,11 +2001,52 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
 	CancelOrder(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ChangeOrderWithBody Give an order other lines
+	//
+	// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	//
+	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+	// another one with the ref is 422 ref_reused.
+	//
+	// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+	// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+	// a committed one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+	ChangeOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeOrder Give an order other lines
+	//
+	// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	//
+	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+	// another one with the ref is 422 ref_reused.
+	//
+	// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+	// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+	// a committed one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+	ChangeOrder(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, body ChangeOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CommitOrderWithBody Commit all lines of an order
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-	// committed all the same if the units of all lines are there.
+	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1678,8 +2056,9 @@ type ClientInterface interface {
 	// CommitOrder Commit all lines of an order
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-	// committed all the same if the units of all lines are there.
+	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1706,11 +2085,19 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
 	ExtendOrder(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadOrderHistory Read what happened to an order and to its lines, oldest entry first
+	//
+	// Entries that an older version of the service did not date are left out. Lines that a change has removed are there, too.
+	//
+	// Corresponds with GET /v1/orders/{order_id}/history (the `ReadOrderHistory` operationId).
+	ReadOrderHistory(ctx context.Context, orderID OrderIDPath, params *ReadOrderHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReturnOrderWithBody Return all that the lines of an order hold
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// Lines that were returned singly stay as they are. With restock: false the units are written off.
-	// The same request again is answered with the present order.
+	// The same request again is answered with the present order. When all has come back by another request, with another restock
+	// or reason, it is 422 ref_reused.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1721,17 +2108,22 @@ type ClientInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// Lines that were returned singly stay as they are. With restock: false the units are written off.
-	// The same request again is answered with the present order.
+	// The same request again is answered with the present order. When all has come back by another request, with another restock
+	// or reason, it is 422 ref_reused.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
 	ReturnOrder(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadSKUs Read the totals of all SKUs, page by page
+	// ReadSKUs Read the totals of all SKUs, page by page, or search
 	//
 	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
 	// ends it, usually within a second or so.
+	//
+	// With `q`, first come the SKUs whose ids begin with the text. Then come the others whose id or name contains it, in upper
+	// or lower case. For those the service looks at 5,000 SKUs for one page, for half a second, at most. If it stops there, `stopped_at`
+	// names the last one, and the page may have few SKUs or none: `next` goes on.
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1741,7 +2133,7 @@ type ClientInterface interface {
 	// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
 	// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 	//
-	// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+	// Its orders stay: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
 	// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
 	// used again: creating it is 409 sku_exists. The request has no body.
 	//
@@ -1764,9 +2156,10 @@ type ClientInterface interface {
 	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-	// and nothing has changed.
+	// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+	// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+	// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+	// page, and goes on by itself, whatever fails.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1782,9 +2175,10 @@ type ClientInterface interface {
 	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-	// and nothing has changed.
+	// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+	// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+	// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+	// page, and goes on by itself, whatever fails.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1833,7 +2227,8 @@ type ClientInterface interface {
 
 	// AuditSKU Recompute the balance of a SKU from its rows
 	//
-	// Compares the sums of the SKU's rows in one snapshot.
+	// Compares the sums of the SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders: the command
+	// `inventory audit` has no bound.
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1848,8 +2243,8 @@ type ClientInterface interface {
 	//
 	// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
 	// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
-	// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
-	// the refusal says.
+	// index of a SKU's deductions by buyer or status, because every order would pay for it: see `GET /v1/orders`. Which
+	// orders use a buyer limit up, the refusal says.
 	//
 	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
@@ -1928,9 +2323,9 @@ type ClientInterface interface {
 	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 	// service lets tokens commit.
 	//
-	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-	// Otherwise 409 not_reserved.
+	// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+	// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+	// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1944,9 +2339,9 @@ type ClientInterface interface {
 	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 	// service lets tokens commit.
 	//
-	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-	// Otherwise 409 not_reserved.
+	// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+	// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+	// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1981,7 +2376,7 @@ type ClientInterface interface {
 
 	// ReadHistory Read what happened to a deduction, oldest entry first
 	//
-	// What an older version of the service did not date is left out.
+	// Entries that an older version of the service did not date are left out.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
 	ReadHistory(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2026,10 +2421,10 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
 	ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadMovements Read the ledger, oldest movement first
+	// ReadMovements Read the ledger
 	//
 	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-	// happened. A caller that has read up to a `next` has missed nothing before it.
+	// happened. A caller that has read up to a `next` has missed nothing before it. With `order=newest` the newest comes first.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2091,7 +2486,8 @@ func (c *Client) ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn
 
 // Audit Recompute the balance of every SKU from the rows
 //
-// Compares the sums of each SKU's rows in one snapshot.
+// Compares the sums of each SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders in all: the
+// command `inventory audit` has no bound.
 //
 // Corresponds with GET /v1/audit (the `Audit` operationId).
 func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2190,11 +2586,33 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 	return c.Client.Do(req)
 }
 
+// ReadOrders List the orders of all SKUs by time, page by page
+//
+// Lists the lines of orders, oldest first, also of orders of one SKU: those have one line. It takes indexes that the
+// operator turns on (`inventory orders on`), because every order pays for them; without them the answer is 409
+// orders_not_listed.
+//
+// A key of the scope admin reads all orders. One of the scope buyer reads those that keys have made for one buyer_id, and a
+// token reads its own. With a filter the service searches at most 5,000 lines for one page: read on until there is no `next`.
+//
+// Corresponds with GET /v1/orders (the `ReadOrders` operationId).
+func (c *Client) ReadOrders(ctx context.Context, params *ReadOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadOrdersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PlaceOrderWithBody Take stock of several SKUs, all or nothing
 //
 // 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 // units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -2218,7 +2636,7 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 //
 // 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 // units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -2295,11 +2713,72 @@ func (c *Client) CancelOrder(ctx context.Context, orderID OrderIDPath, params *C
 	return c.Client.Do(req)
 }
 
+// ChangeOrderWithBody Give an order other lines
+//
+// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+//
+// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+// another one with the ref is 422 ref_reused.
+//
+// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+// a committed one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+func (c *Client) ChangeOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeOrderRequestWithBody(c.Server, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeOrder Give an order other lines
+//
+// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+//
+// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+// another one with the ref is 422 ref_reused.
+//
+// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+// a committed one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+func (c *Client) ChangeOrder(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, body ChangeOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeOrderRequest(c.Server, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CommitOrderWithBody Commit all lines of an order
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-// committed all the same if the units of all lines are there.
+// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2319,8 +2798,9 @@ func (c *Client) CommitOrderWithBody(ctx context.Context, orderID OrderIDPath, p
 // CommitOrder Commit all lines of an order
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-// committed all the same if the units of all lines are there.
+// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2377,11 +2857,29 @@ func (c *Client) ExtendOrder(ctx context.Context, orderID OrderIDPath, params *E
 	return c.Client.Do(req)
 }
 
+// ReadOrderHistory Read what happened to an order and to its lines, oldest entry first
+//
+// Entries that an older version of the service did not date are left out. Lines that a change has removed are there, too.
+//
+// Corresponds with GET /v1/orders/{order_id}/history (the `ReadOrderHistory` operationId).
+func (c *Client) ReadOrderHistory(ctx context.Context, orderID OrderIDPath, params *ReadOrderHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadOrderHistoryRequest(c.Server, orderID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReturnOrderWithBody Return all that the lines of an order hold
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // Lines that were returned singly stay as they are. With restock: false the units are written off.
-// The same request again is answered with the present order.
+// The same request again is answered with the present order. When all has come back by another request, with another restock
+// or reason, it is 422 ref_reused.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2402,7 +2900,8 @@ func (c *Client) ReturnOrderWithBody(ctx context.Context, orderID OrderIDPath, p
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // Lines that were returned singly stay as they are. With restock: false the units are written off.
-// The same request again is answered with the present order.
+// The same request again is answered with the present order. When all has come back by another request, with another restock
+// or reason, it is 422 ref_reused.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2419,10 +2918,14 @@ func (c *Client) ReturnOrder(ctx context.Context, orderID OrderIDPath, params *R
 	return c.Client.Do(req)
 }
 
-// ReadSKUs Read the totals of all SKUs, page by page
+// ReadSKUs Read the totals of all SKUs, page by page, or search
 //
 // SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
 // ends it, usually within a second or so.
+//
+// With `q`, first come the SKUs whose ids begin with the text. Then come the others whose id or name contains it, in upper
+// or lower case. For those the service looks at 5,000 SKUs for one page, for half a second, at most. If it stops there, `stopped_at`
+// names the last one, and the page may have few SKUs or none: `next` goes on.
 //
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2442,7 +2945,7 @@ func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditor
 // Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
 // changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 //
-// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+// Its orders stay: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
 // again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
 // used again: creating it is 409 sku_exists. The request has no body.
 //
@@ -2485,9 +2988,10 @@ func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...Request
 // a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 // from the rows. The sale window may end in the past, which ends the sale now.
 //
-// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-// and nothing has changed.
+// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+// page, and goes on by itself, whatever fails.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2513,9 +3017,10 @@ func (c *Client) ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *C
 // a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 // from the rows. The sale window may end in the past, which ends the sale now.
 //
-// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-// and nothing has changed.
+// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+// page, and goes on by itself, whatever fails.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2614,7 +3119,8 @@ func (c *Client) Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, 
 
 // AuditSKU Recompute the balance of a SKU from its rows
 //
-// Compares the sums of the SKU's rows in one snapshot.
+// Compares the sums of the SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders: the command
+// `inventory audit` has no bound.
 //
 // Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2639,8 +3145,8 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 //
 // With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
 // own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
-// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
-// the refusal says.
+// index of a SKU's deductions by buyer or status, because every order would pay for it: see `GET /v1/orders`. Which
+// orders use a buyer limit up, the refusal says.
 //
 // An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //
@@ -2779,9 +3285,9 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 // quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 // service lets tokens commit.
 //
-// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-// Otherwise 409 not_reserved.
+// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2805,9 +3311,9 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 // quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 // service lets tokens commit.
 //
-// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-// Otherwise 409 not_reserved.
+// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2872,7 +3378,7 @@ func (c *Client) ExtendDeduction(ctx context.Context, sku SKUPath, orderID Order
 
 // ReadHistory Read what happened to a deduction, oldest entry first
 //
-// What an older version of the service did not date is left out.
+// Entries that an older version of the service did not date are left out.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
 func (c *Client) ReadHistory(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2957,10 +3463,10 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 	return c.Client.Do(req)
 }
 
-// ReadMovements Read the ledger, oldest movement first
+// ReadMovements Read the ledger
 //
 // Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-// happened. A caller that has read up to a `next` has missed nothing before it.
+// happened. A caller that has read up to a `next` has missed nothing before it. With `order=newest` the newest comes first.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3214,6 +3720,120 @@ func NewWatchEventsRequest(server string, params *WatchEventsParams) (*http.Requ
 	return req, nil
 }
 
+// NewReadOrdersRequest constructs an http.Request for the ReadOrders method
+func NewReadOrdersRequest(server string, params *ReadOrdersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewPlaceOrderRequest calls the generic PlaceOrder builder with application/json body
 func NewPlaceOrderRequest(server string, params *PlaceOrderParams, body PlaceOrderJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3358,6 +3978,95 @@ func NewCancelOrderRequestWithBody(server string, orderID OrderIDPath, params *C
 	}
 
 	operationPath := fmt.Sprintf("/v1/orders/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewChangeOrderRequest calls the generic ChangeOrder builder with application/json body
+func NewChangeOrderRequest(server string, orderID OrderIDPath, params *ChangeOrderParams, body ChangeOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeOrderRequestWithBody(server, orderID, params, "application/json", bodyReader)
+}
+
+// NewChangeOrderRequestWithBody constructs an http.Request for the ChangeOrder method, with any body, and a specified content type
+func NewChangeOrderRequestWithBody(server string, orderID OrderIDPath, params *ChangeOrderParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/change", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -3597,6 +4306,67 @@ func NewExtendOrderRequestWithBody(server string, orderID OrderIDPath, params *E
 	return req, nil
 }
 
+// NewReadOrderHistoryRequest constructs an http.Request for the ReadOrderHistory method
+func NewReadOrderHistoryRequest(server string, orderID OrderIDPath, params *ReadOrderHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/history", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReturnOrderRequest calls the generic ReturnOrder builder with application/json body
 func NewReturnOrderRequest(server string, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3713,6 +4483,18 @@ func NewReadSKUsRequest(server string, params *ReadSKUsParams) (*http.Request, e
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.After != nil {
 
@@ -3932,6 +4714,33 @@ func NewCreateSKURequestWithBody(server string, sku SKUPath, params *CreateSKUPa
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
@@ -4842,6 +5651,18 @@ func NewReadMovementsRequest(server string, sku SKUPath, params *ReadMovementsPa
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Order != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "order", *params.Order, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.After != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -5060,7 +5881,8 @@ type ClientWithResponsesInterface interface {
 
 	// AuditWithResponse Recompute the balance of every SKU from the rows
 	//
-	// Compares the sums of each SKU's rows in one snapshot.
+	// Compares the sums of each SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders in all: the
+	// command `inventory audit` has no bound.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5123,11 +5945,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/events (the `WatchEvents` operationId).
 	WatchEventsWithResponse(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*WatchEventsResponse, error)
 
+	// ReadOrdersWithResponse List the orders of all SKUs by time, page by page
+	//
+	// Lists the lines of orders, oldest first, also of orders of one SKU: those have one line. It takes indexes that the
+	// operator turns on (`inventory orders on`), because every order pays for them; without them the answer is 409
+	// orders_not_listed.
+	//
+	// A key of the scope admin reads all orders. One of the scope buyer reads those that keys have made for one buyer_id, and a
+	// token reads its own. With a filter the service searches at most 5,000 lines for one page: read on until there is no `next`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/orders (the `ReadOrders` operationId).
+	ReadOrdersWithResponse(ctx context.Context, params *ReadOrdersParams, reqEditors ...RequestEditorFn) (*ReadOrdersResponse, error)
+
 	// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 	//
 	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+	// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -5141,7 +5977,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+	// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -5180,11 +6016,52 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
 	CancelOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelOrderResponse, error)
 
+	// ChangeOrderWithBodyWithResponse Give an order other lines
+	//
+	// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	//
+	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+	// another one with the ref is 422 ref_reused.
+	//
+	// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+	// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+	// a committed one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+	ChangeOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeOrderResponse, error)
+
+	// ChangeOrderWithResponse Give an order other lines
+	//
+	// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	//
+	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+	// another one with the ref is 422 ref_reused.
+	//
+	// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+	// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+	// a committed one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+	ChangeOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, body ChangeOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeOrderResponse, error)
+
 	// CommitOrderWithBodyWithResponse Commit all lines of an order
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-	// committed all the same if the units of all lines are there.
+	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5194,8 +6071,9 @@ type ClientWithResponsesInterface interface {
 	// CommitOrderWithResponse Commit all lines of an order
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-	// committed all the same if the units of all lines are there.
+	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5222,11 +6100,21 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
 	ExtendOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendOrderResponse, error)
 
+	// ReadOrderHistoryWithResponse Read what happened to an order and to its lines, oldest entry first
+	//
+	// Entries that an older version of the service did not date are left out. Lines that a change has removed are there, too.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/orders/{order_id}/history (the `ReadOrderHistory` operationId).
+	ReadOrderHistoryWithResponse(ctx context.Context, orderID OrderIDPath, params *ReadOrderHistoryParams, reqEditors ...RequestEditorFn) (*ReadOrderHistoryResponse, error)
+
 	// ReturnOrderWithBodyWithResponse Return all that the lines of an order hold
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// Lines that were returned singly stay as they are. With restock: false the units are written off.
-	// The same request again is answered with the present order.
+	// The same request again is answered with the present order. When all has come back by another request, with another restock
+	// or reason, it is 422 ref_reused.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5237,17 +6125,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// Lines that were returned singly stay as they are. With restock: false the units are written off.
-	// The same request again is answered with the present order.
+	// The same request again is answered with the present order. When all has come back by another request, with another restock
+	// or reason, it is 422 ref_reused.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
 	ReturnOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ReturnOrderResponse, error)
 
-	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+	// ReadSKUsWithResponse Read the totals of all SKUs, page by page, or search
 	//
 	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
 	// ends it, usually within a second or so.
+	//
+	// With `q`, first come the SKUs whose ids begin with the text. Then come the others whose id or name contains it, in upper
+	// or lower case. For those the service looks at 5,000 SKUs for one page, for half a second, at most. If it stops there, `stopped_at`
+	// names the last one, and the page may have few SKUs or none: `next` goes on.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5259,7 +6152,7 @@ type ClientWithResponsesInterface interface {
 	// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
 	// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 	//
-	// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+	// Its orders stay: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
 	// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
 	// used again: creating it is 409 sku_exists. The request has no body.
 	//
@@ -5286,9 +6179,10 @@ type ClientWithResponsesInterface interface {
 	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-	// and nothing has changed.
+	// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+	// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+	// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+	// page, and goes on by itself, whatever fails.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5304,9 +6198,10 @@ type ClientWithResponsesInterface interface {
 	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-	// and nothing has changed.
+	// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+	// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+	// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+	// page, and goes on by itself, whatever fails.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5355,7 +6250,8 @@ type ClientWithResponsesInterface interface {
 
 	// AuditSKUWithResponse Recompute the balance of a SKU from its rows
 	//
-	// Compares the sums of the SKU's rows in one snapshot.
+	// Compares the sums of the SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders: the command
+	// `inventory audit` has no bound.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5372,8 +6268,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
 	// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
-	// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
-	// the refusal says.
+	// index of a SKU's deductions by buyer or status, because every order would pay for it: see `GET /v1/orders`. Which
+	// orders use a buyer limit up, the refusal says.
 	//
 	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
@@ -5456,9 +6352,9 @@ type ClientWithResponsesInterface interface {
 	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 	// service lets tokens commit.
 	//
-	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-	// Otherwise 409 not_reserved.
+	// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+	// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+	// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5472,9 +6368,9 @@ type ClientWithResponsesInterface interface {
 	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 	// service lets tokens commit.
 	//
-	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-	// Otherwise 409 not_reserved.
+	// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+	// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+	// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5509,7 +6405,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReadHistoryWithResponse Read what happened to a deduction, oldest entry first
 	//
-	// What an older version of the service did not date is left out.
+	// Entries that an older version of the service did not date are left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5558,10 +6454,10 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
 	ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error)
 
-	// ReadMovementsWithResponse Read the ledger, oldest movement first
+	// ReadMovementsWithResponse Read the ledger
 	//
 	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-	// happened. A caller that has read up to a `next` has missed nothing before it.
+	// happened. A caller that has read up to a `next` has missed nothing before it. With `order=newest` the newest comes first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5733,6 +6629,11 @@ type AuditResponse403Headers struct {
 	RetryAfter *int
 }
 
+// AuditResponse422Headers the declared response headers of an HTTP 422 response for Audit
+type AuditResponse422Headers struct {
+	RetryAfter *int
+}
+
 // AuditResponse429Headers the declared response headers of an HTTP 429 response for Audit
 type AuditResponse429Headers struct {
 	RateLimit       *string
@@ -5756,6 +6657,8 @@ type AuditResponse struct {
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -5766,6 +6669,8 @@ type AuditResponse struct {
 	Headers401 *AuditResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *AuditResponse403Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *AuditResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *AuditResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -5790,6 +6695,11 @@ func (r AuditResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 // GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
 func (r AuditResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
 }
 
 // GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
@@ -6107,6 +7017,133 @@ func (r WatchEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r WatchEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadOrdersResponse400Headers the declared response headers of an HTTP 400 response for ReadOrders
+type ReadOrdersResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrdersResponse401Headers the declared response headers of an HTTP 401 response for ReadOrders
+type ReadOrdersResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadOrdersResponse403Headers the declared response headers of an HTTP 403 response for ReadOrders
+type ReadOrdersResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrdersResponse409Headers the declared response headers of an HTTP 409 response for ReadOrders
+type ReadOrdersResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrdersResponse429Headers the declared response headers of an HTTP 429 response for ReadOrders
+type ReadOrdersResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadOrdersResponse503Headers the declared response headers of an HTTP 503 response for ReadOrders
+type ReadOrdersResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadOrdersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Orders
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadOrdersResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadOrdersResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadOrdersResponse403Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ReadOrdersResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadOrdersResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadOrdersResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadOrdersResponse) GetJSON200() *Orders {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadOrdersResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadOrdersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadOrdersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadOrdersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadOrdersResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6655,6 +7692,217 @@ func (r CancelOrderResponse) ContentType() string {
 	return ""
 }
 
+// ChangeOrderResponse400Headers the declared response headers of an HTTP 400 response for ChangeOrder
+type ChangeOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse401Headers the declared response headers of an HTTP 401 response for ChangeOrder
+type ChangeOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ChangeOrderResponse403Headers the declared response headers of an HTTP 403 response for ChangeOrder
+type ChangeOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse404Headers the declared response headers of an HTTP 404 response for ChangeOrder
+type ChangeOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse408Headers the declared response headers of an HTTP 408 response for ChangeOrder
+type ChangeOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse409Headers the declared response headers of an HTTP 409 response for ChangeOrder
+type ChangeOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse410Headers the declared response headers of an HTTP 410 response for ChangeOrder
+type ChangeOrderResponse410Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse413Headers the declared response headers of an HTTP 413 response for ChangeOrder
+type ChangeOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse415Headers the declared response headers of an HTTP 415 response for ChangeOrder
+type ChangeOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse422Headers the declared response headers of an HTTP 422 response for ChangeOrder
+type ChangeOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ChangeOrderResponse429Headers the declared response headers of an HTTP 429 response for ChangeOrder
+type ChangeOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ChangeOrderResponse503Headers the declared response headers of an HTTP 503 response for ChangeOrder
+type ChangeOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ChangeOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ChangeOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ChangeOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ChangeOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ChangeOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ChangeOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ChangeOrderResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *ChangeOrderResponse410Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ChangeOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ChangeOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ChangeOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ChangeOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ChangeOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ChangeOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // CommitOrderResponse400Headers the declared response headers of an HTTP 400 response for CommitOrder
 type CommitOrderResponse400Headers struct {
 	RetryAfter *int
@@ -7043,6 +8291,133 @@ func (r ExtendOrderResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ExtendOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadOrderHistoryResponse400Headers the declared response headers of an HTTP 400 response for ReadOrderHistory
+type ReadOrderHistoryResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderHistoryResponse401Headers the declared response headers of an HTTP 401 response for ReadOrderHistory
+type ReadOrderHistoryResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadOrderHistoryResponse403Headers the declared response headers of an HTTP 403 response for ReadOrderHistory
+type ReadOrderHistoryResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderHistoryResponse404Headers the declared response headers of an HTTP 404 response for ReadOrderHistory
+type ReadOrderHistoryResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderHistoryResponse429Headers the declared response headers of an HTTP 429 response for ReadOrderHistory
+type ReadOrderHistoryResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadOrderHistoryResponse503Headers the declared response headers of an HTTP 503 response for ReadOrderHistory
+type ReadOrderHistoryResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadOrderHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderHistory
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadOrderHistoryResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadOrderHistoryResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadOrderHistoryResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadOrderHistoryResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadOrderHistoryResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadOrderHistoryResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadOrderHistoryResponse) GetJSON200() *OrderHistory {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadOrderHistoryResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadOrderHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadOrderHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadOrderHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadOrderHistoryResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8245,6 +9620,11 @@ type AuditSKUResponse404Headers struct {
 	RetryAfter *int
 }
 
+// AuditSKUResponse422Headers the declared response headers of an HTTP 422 response for AuditSKU
+type AuditSKUResponse422Headers struct {
+	RetryAfter *int
+}
+
 // AuditSKUResponse429Headers the declared response headers of an HTTP 429 response for AuditSKU
 type AuditSKUResponse429Headers struct {
 	RateLimit       *string
@@ -8270,6 +9650,8 @@ type AuditSKUResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -8282,6 +9664,8 @@ type AuditSKUResponse struct {
 	Headers403 *AuditSKUResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *AuditSKUResponse404Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *AuditSKUResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *AuditSKUResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -8311,6 +9695,11 @@ func (r AuditSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r AuditSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
 }
 
 // GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
@@ -10405,7 +11794,8 @@ func (c *ClientWithResponses) ReadActivityWithResponse(ctx context.Context, reqE
 
 // AuditWithResponse Recompute the balance of every SKU from the rows
 //
-// Compares the sums of each SKU's rows in one snapshot.
+// Compares the sums of each SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders in all: the
+// command `inventory audit` has no bound.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10492,11 +11882,31 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 	return ParseWatchEventsResponse(rsp)
 }
 
+// ReadOrdersWithResponse List the orders of all SKUs by time, page by page
+//
+// Lists the lines of orders, oldest first, also of orders of one SKU: those have one line. It takes indexes that the
+// operator turns on (`inventory orders on`), because every order pays for them; without them the answer is 409
+// orders_not_listed.
+//
+// A key of the scope admin reads all orders. One of the scope buyer reads those that keys have made for one buyer_id, and a
+// token reads its own. With a filter the service searches at most 5,000 lines for one page: read on until there is no `next`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/orders (the `ReadOrders` operationId).
+func (c *ClientWithResponses) ReadOrdersWithResponse(ctx context.Context, params *ReadOrdersParams, reqEditors ...RequestEditorFn) (*ReadOrdersResponse, error) {
+	rsp, err := c.ReadOrders(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadOrdersResponse(rsp)
+}
+
 // PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 //
 // 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 // units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -10516,7 +11926,7 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 //
 // 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
 // units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
-// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
+// The lines are committed, cancelled and extended together. A refusal names all lines that caused it, in `lines`.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -10579,11 +11989,64 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 	return ParseCancelOrderResponse(rsp)
 }
 
+// ChangeOrderWithBodyWithResponse Give an order other lines
+//
+// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+//
+// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+// another one with the ref is 422 ref_reused.
+//
+// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+// a committed one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+func (c *ClientWithResponses) ChangeOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeOrderResponse, error) {
+	rsp, err := c.ChangeOrderWithBody(ctx, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeOrderResponse(rsp)
+}
+
+// ChangeOrderWithResponse Give an order other lines
+//
+// The lines as they shall be, in one transaction: all of it, or nothing. Of a reserved order, the surplus goes back, more units
+// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
+// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
+// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+//
+// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
+// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
+// another one with the ref is 422 ref_reused.
+//
+// With buyer_id the order becomes that buyer's, without a moment in which anybody else could take its units: both limits are
+// counted. It takes a key, and an order whose id is the shop's. A token changes its own reserved orders; 409 already_committed for
+// a committed one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/change (the `ChangeOrder` operationId).
+func (c *ClientWithResponses) ChangeOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ChangeOrderParams, body ChangeOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeOrderResponse, error) {
+	rsp, err := c.ChangeOrder(ctx, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeOrderResponse(rsp)
+}
+
 // CommitOrderWithBodyWithResponse Commit all lines of an order
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-// committed all the same if the units of all lines are there.
+// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10599,8 +12062,9 @@ func (c *ClientWithResponses) CommitOrderWithBodyWithResponse(ctx context.Contex
 // CommitOrderWithResponse Commit all lines of an order
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
-// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
-// committed all the same if the units of all lines are there.
+// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
+// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10645,11 +12109,27 @@ func (c *ClientWithResponses) ExtendOrderWithResponse(ctx context.Context, order
 	return ParseExtendOrderResponse(rsp)
 }
 
+// ReadOrderHistoryWithResponse Read what happened to an order and to its lines, oldest entry first
+//
+// Entries that an older version of the service did not date are left out. Lines that a change has removed are there, too.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/orders/{order_id}/history (the `ReadOrderHistory` operationId).
+func (c *ClientWithResponses) ReadOrderHistoryWithResponse(ctx context.Context, orderID OrderIDPath, params *ReadOrderHistoryParams, reqEditors ...RequestEditorFn) (*ReadOrderHistoryResponse, error) {
+	rsp, err := c.ReadOrderHistory(ctx, orderID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadOrderHistoryResponse(rsp)
+}
+
 // ReturnOrderWithBodyWithResponse Return all that the lines of an order hold
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // Lines that were returned singly stay as they are. With restock: false the units are written off.
-// The same request again is answered with the present order.
+// The same request again is answered with the present order. When all has come back by another request, with another restock
+// or reason, it is 422 ref_reused.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10666,7 +12146,8 @@ func (c *ClientWithResponses) ReturnOrderWithBodyWithResponse(ctx context.Contex
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // Lines that were returned singly stay as they are. With restock: false the units are written off.
-// The same request again is answered with the present order.
+// The same request again is answered with the present order. When all has come back by another request, with another restock
+// or reason, it is 422 ref_reused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10679,10 +12160,14 @@ func (c *ClientWithResponses) ReturnOrderWithResponse(ctx context.Context, order
 	return ParseReturnOrderResponse(rsp)
 }
 
-// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+// ReadSKUsWithResponse Read the totals of all SKUs, page by page, or search
 //
 // SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
 // ends it, usually within a second or so.
+//
+// With `q`, first come the SKUs whose ids begin with the text. Then come the others whose id or name contains it, in upper
+// or lower case. For those the service looks at 5,000 SKUs for one page, for half a second, at most. If it stops there, `stopped_at`
+// names the last one, and the page may have few SKUs or none: `next` goes on.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10700,7 +12185,7 @@ func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *
 // Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
 // changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 //
-// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+// Its orders stay: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
 // again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
 // used again: creating it is 409 sku_exists. The request has no body.
 //
@@ -10739,9 +12224,10 @@ func (c *ClientWithResponses) ReadSKUWithResponse(ctx context.Context, sku SKUPa
 // a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 // from the rows. The sale window may end in the past, which ends the sale now.
 //
-// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-// and nothing has changed.
+// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+// page, and goes on by itself, whatever fails.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10763,9 +12249,10 @@ func (c *ClientWithResponses) ChangeTermsWithBodyWithResponse(ctx context.Contex
 // a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
 // from the rows. The sale window may end in the past, which ends the sale now.
 //
-// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
-// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
-// and nothing has changed.
+// A new per_buyer_limit counts all orders from then on. Orders from before are counted while the SKU sells. Few of them
+// are counted before the answer, which then has `limit_since`; a million takes some minutes, and the answer has
+// `counting`. Until they are counted, a buyer who has some may get more than the limit. It also takes effect page by
+// page, and goes on by itself, whatever fails.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10844,7 +12331,8 @@ func (c *ClientWithResponses) AdjustWithResponse(ctx context.Context, sku SKUPat
 
 // AuditSKUWithResponse Recompute the balance of a SKU from its rows
 //
-// Compares the sums of the SKU's rows in one snapshot.
+// Compares the sums of the SKU's rows in one snapshot. 422 too_many_orders for more than 100,000 orders: the command
+// `inventory audit` has no bound.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10867,8 +12355,8 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 //
 // With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
 // own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
-// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
-// the refusal says.
+// index of a SKU's deductions by buyer or status, because every order would pay for it: see `GET /v1/orders`. Which
+// orders use a buyer limit up, the refusal says.
 //
 // An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //
@@ -10987,9 +12475,9 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 // quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 // service lets tokens commit.
 //
-// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-// Otherwise 409 not_reserved.
+// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11009,9 +12497,9 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 // quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
 // service lets tokens commit.
 //
-// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
-// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
-// Otherwise 409 not_reserved.
+// With if_ended: retake, for an order that was paid too late, a reservation that has expired or was cancelled is committed
+// all the same if its units are there: they are taken again under the same order id. The sale may be over by then; a buyer
+// limit holds. Otherwise 409 not_reserved. Returned units are never taken again.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11064,7 +12552,7 @@ func (c *ClientWithResponses) ExtendDeductionWithResponse(ctx context.Context, s
 
 // ReadHistoryWithResponse Read what happened to a deduction, oldest entry first
 //
-// What an older version of the service did not date is left out.
+// Entries that an older version of the service did not date are left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -11137,10 +12625,10 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 	return ParseReadLocksResponse(rsp)
 }
 
-// ReadMovementsWithResponse Read the ledger, oldest movement first
+// ReadMovementsWithResponse Read the ledger
 //
 // Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-// happened. A caller that has read up to a `next` has missed nothing before it.
+// happened. A caller that has read up to a `next` has missed nothing before it. With `order=newest` the newest comes first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -11383,6 +12871,13 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 		}
 		response.ApplicationProblemJSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimitedAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11430,6 +12925,16 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 422:
+		var headers AuditResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers AuditResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -11783,6 +13288,151 @@ func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) 
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers WatchEventsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadOrdersResponse parses an HTTP response from a ReadOrdersWithResponse call
+func ParseReadOrdersResponse(rsp *http.Response) (*ReadOrdersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadOrdersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Orders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadOrdersResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadOrdersResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadOrdersResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 409:
+		var headers ReadOrdersResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadOrdersResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadOrdersResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -12425,6 +14075,253 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 	return response, nil
 }
 
+// ParseChangeOrderResponse parses an HTTP response from a ChangeOrderWithResponse call
+func ParseChangeOrderResponse(rsp *http.Response) (*ChangeOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ChangeOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ChangeOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ChangeOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ChangeOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ChangeOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ChangeOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers ChangeOrderResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
+	case rsp.StatusCode == 413:
+		var headers ChangeOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ChangeOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ChangeOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ChangeOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ChangeOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseCommitOrderResponse parses an HTTP response from a CommitOrderWithResponse call
 func ParseCommitOrderResponse(rsp *http.Response) (*CommitOrderResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12872,6 +14769,151 @@ func ParseExtendOrderResponse(rsp *http.Response) (*ExtendOrderResponse, error) 
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ExtendOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadOrderHistoryResponse parses an HTTP response from a ReadOrderHistoryWithResponse call
+func ParseReadOrderHistoryResponse(rsp *http.Response) (*ReadOrderHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadOrderHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderHistory
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadOrderHistoryResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadOrderHistoryResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadOrderHistoryResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadOrderHistoryResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadOrderHistoryResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadOrderHistoryResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -14293,6 +16335,13 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimitedAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -14350,6 +16399,16 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 422:
+		var headers AuditSKUResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers AuditSKUResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {

@@ -16,12 +16,16 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Service is a client of one service, or of the balancer before several. It sends a request without a final answer (no
-// connection, a time-out, 503, or 429 at a rate limit) again: every request may be sent twice. It is safe for concurrent use.
+// Service is a client of one service, or of the balancer before several. Answers are a 200 or 201 with JSON, and a problem with final:
+// true. After anything else (no connection, another status, another content type) it sends the same request again: every request may be
+// sent twice. It does not wait for the deadline of an attempt that got no answer: until then (20 s) that attempt may still be carried
+// out, also after a refusal of the next one. It follows no redirect. It is safe for concurrent use.
 type Service struct {
 	client   *Client
 	http     *http.Client
 	patience time.Duration
+	// Waits is told why a request is sent again, and after how long; nil: nobody is.
+	Waits func(why error, pause time.Duration)
 }
 
 // NewService returns a client of the service at a base URL. It tries a request again for at most patience. connections is
@@ -30,11 +34,15 @@ func NewService(base string, connections int, patience time.Duration, options ..
 	if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT") // err may quote a password
 	}
-	doer := &http.Client{Timeout: answerTimeout, Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		MaxIdleConnsPerHost: connections,
-		IdleConnTimeout:     30 * time.Second,
-	}}
+	doer := &http.Client{
+		Timeout: answerTimeout,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: connections,
+			IdleConnTimeout:     30 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // see [redirected]
+	}
 	c, err := NewClient(base, append([]ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("service URL: %w", err)
@@ -81,10 +89,14 @@ func (s *Service) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answe
 	return ask[SKU](ctx, s, func() (*http.Response, error) { return s.client.CreateSKU(ctx, sku, nil, body) })
 }
 
-// CreateSKUFrom creates a SKU from the JSON of its properties, which the service checks.
-func (s *Service) CreateSKUFrom(ctx context.Context, sku string, properties []byte) (Answer[SKU], error) {
+// CreateSKUFrom creates a SKU from the JSON of its properties, which the service checks. A dry run is answered alike, and writes nothing.
+func (s *Service) CreateSKUFrom(ctx context.Context, sku string, properties []byte, dryRun bool) (Answer[SKU], error) {
+	params := &CreateSKUParams{}
+	if dryRun { // services of 0.1.0 know no such parameter
+		params.DryRun = &dryRun
+	}
 	return ask[SKU](ctx, s, func() (*http.Response, error) {
-		return s.client.CreateSKUWithBody(ctx, sku, nil, "application/json", bytes.NewReader(properties))
+		return s.client.CreateSKUWithBody(ctx, sku, params, "application/json", bytes.NewReader(properties))
 	})
 }
 
@@ -98,10 +110,13 @@ func (s *Service) Restock(ctx context.Context, sku string, body Restock) (Answer
 	return ask[Restock](ctx, s, func() (*http.Response, error) { return s.client.Restock(ctx, sku, nil, body) })
 }
 
-// ask sends a request until an answer is final or patience is over. If no answer was final, it returns the last one.
+// errNotFinal ends an attempt that was answered by a problem that is not final.
+var errNotFinal = errors.New("not available")
+
+// ask sends a request until there is an answer or patience is over. It returns a problem that is not final if that was the last it got,
+// and at once if the key is why: a key does not become right by waiting.
 func ask[T any](ctx context.Context, s *Service, send func() (*http.Response, error)) (Answer[T], error) {
 	var last Answer[T]
-	notFinal := errors.New("not available")
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 5*time.Millisecond, 500*time.Millisecond
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
@@ -111,39 +126,61 @@ func ask[T any](ctx context.Context, s *Service, send func() (*http.Response, er
 		}
 		defer response.Body.Close()
 		last, err = answerOf[T](response)
-		if err == nil && (last.Status == http.StatusServiceUnavailable || last.Status == http.StatusTooManyRequests) {
-			err = notFinal
+		denied := last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden
+		if err == nil && !last.OK() && !last.Problem.Final && !denied {
+			err = errNotFinal
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(s.patience))
-	if errors.Is(err, notFinal) {
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(s.patience), backoff.WithNotify(func(why error, pause time.Duration) {
+		if s.Waits != nil {
+			s.Waits(why, pause)
+		}
+	}))
+	if errors.Is(err, errNotFinal) {
 		err = nil
 	}
 	return last, err
 }
 
-// Answer is a final answer: the body of a success, or the problem of a refusal.
+// Answer is an answer: the body of a success, or the problem of a refusal.
 type Answer[T any] struct {
 	Status  int
 	Body    *T
 	Problem *Problem
 }
 
-// answerOf reads an answer.
+// answerOf reads an answer. Anything else is an error: after a redirect the request is not to be sent again.
 func answerOf[T any](response *http.Response) (Answer[T], error) {
 	a := Answer[T]{Status: response.StatusCode}
 	text, err := io.ReadAll(response.Body)
-	switch media := response.Header.Get("Content-Type"); {
+	media, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	succeeded := a.Status == http.StatusOK || a.Status == http.StatusCreated
+	switch {
 	case err != nil:
-	case a.Status == http.StatusOK || a.Status == http.StatusCreated:
+	case a.Status >= 300 && a.Status < 400:
+		return a, backoff.Permanent(redirected(response))
+	case succeeded && media == "application/json":
 		err = json.Unmarshal(text, &a.Body)
-	case strings.HasPrefix(media, "application/problem+json"):
+	case !succeeded && media == "application/problem+json":
 		err = json.Unmarshal(text, &a.Problem)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return Answer[T]{}, fmt.Errorf("read the answer with status %d: %w", a.Status, err)
+	case a.Body == nil && a.Problem == nil:
+		return Answer[T]{}, fmt.Errorf("status %d with content type %q: that is no answer of the service", a.Status, media)
 	}
 	return a, nil
+}
+
+// redirected is the error of a request that something between here and the service wants to be sent elsewhere. To follow would make a GET
+// of it, or give the key to another host.
+func redirected(response *http.Response) error {
+	target := "nowhere"
+	if to, err := response.Location(); err == nil {
+		target = to.Redacted()
+	}
+	return fmt.Errorf("status %d redirects to %q, which is not followed: use the URL of the service itself", response.StatusCode, target)
 }
 
 // OK reports whether the request succeeded.

@@ -40,6 +40,7 @@ export class Controls {
 		this.lock = field("Lock of a segment", "lock", { options: locks });
 		this.processes = field("Processes", "processes", { options: [["1", "1"], ["2", "2"], ["3", "3"]] });
 		this.writes = field("Writes", "writes", { options: writes });
+		this.runs = el("p.runs", { role: "status" }); // a choice that was refused does not run
 		const house = el("form", { "aria-label": "The services", novalidate: true }, this.lock, el("div.pair", {}, this.processes, this.writes),
 			el("div.actions", {}, el("button.quiet", { type: "submit" }, "Use these")));
 		house.addEventListener("submit", (event) => {
@@ -49,7 +50,7 @@ export class Controls {
 		});
 		this.breaks = el("div.breaks");
 		const section = (name, heading, ...content) => el(`section.${name}`, {}, el("h2", {}, heading), ...content);
-		this.nodes = [section("sale", "The sale", sale), section("services", "The services", house), section("break", "Break it", this.breaks)];
+		this.nodes = [section("sale", "The sale", sale), section("services", "The services", this.runs, house), section("break", "Break it", this.breaks)];
 		this.made = "";
 		this.buttons = [];
 	}
@@ -57,6 +58,7 @@ export class Controls {
 	show(state) {
 		this.stop.hidden = !state.sale?.running;
 		say(this.start, state.sale?.running ? "Start another" : "Start a sale");
+		say(this.runs, `Now: ${state.runs}`);
 		const made = `${state.lock} ${state.processes} ${state.singly}`;
 		if (this.made !== made) {
 			this.made = made;

@@ -25,9 +25,9 @@ const (
 // A SKU is in one shard, so its balance is of one snapshot there. Only the lines of orders span nodes: an order's row and its
 // lines are in one shard, and say which deductions must be in others. A line without its deduction is read again until it has
 // one. If it gets none, or a transaction stays between its two phases, that is a violation, which names it.
-func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
+func (s *Store) Audit(ctx context.Context, sku string, audited func(done, of int)) (audit stock.Audit, err error) {
 	err = s.again(ctx, func(p *placements) error {
-		audit, err = balances(ctx, p, sku)
+		audit, err = balances(ctx, p, sku, audited)
 		return err
 	})
 	if err != nil {
@@ -51,13 +51,29 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	return audit, nil
 }
 
-// balances reads the balances of all SKUs, or of one, each at its node.
-func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit, err error) {
+// HasMoreOrders implements [stock.Store]: no node may have more.
+func (s *Store) HasMoreOrders(ctx context.Context, sku string, than int) (bool, error) {
 	if sku != "" {
-		return p.of(sku).store.Audit(ctx, sku)
+		return on(ctx, s, sku, func(o *postgres.Store) (bool, error) { return o.HasMoreOrders(ctx, sku, than) })
+	}
+	var more []bool
+	err := s.again(ctx, func(p *placements) (err error) {
+		more, err = eachNode(p, func(h *shard) ([]bool, error) {
+			one, err := h.store.HasMoreOrders(ctx, "", than)
+			return []bool{one}, err
+		})
+		return err
+	})
+	return slices.Contains(more, true), err
+}
+
+// balances reads the balances of all SKUs, or of one, each at its node. Of all, it tells nobody how far it is: nodes work beside each other.
+func balances(ctx context.Context, p *placements, sku string, audited func(done, of int)) (audit stock.Audit, err error) {
+	if sku != "" {
+		return p.of(sku).store.Audit(ctx, sku, audited)
 	}
 	audit.SKUs, err = eachNode(p, func(h *shard) ([]stock.Balance, error) {
-		some, err := h.store.Audit(ctx, "")
+		some, err := h.store.Audit(ctx, "", nil)
 		return some.SKUs, err
 	})
 	slices.SortFunc(audit.SKUs, func(a, b stock.Balance) int { return cmp.Compare(a.SKU, b.SKU) })

@@ -233,7 +233,7 @@ func (s *sale) end() {
 	if left != soldSKUs*enough-int64(total) {
 		s.t.Errorf("%d units are left, and %d rows were written", left, total)
 	}
-	audit, err := s.stores[0].Audit(s.t.Context(), "")
+	audit, err := s.stores[0].Audit(s.t.Context(), "", nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -29,6 +29,13 @@ SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LI
 -- Out: the SKUs of its lines
 SELECT sku_id FROM order_lines WHERE order_id = $1 ORDER BY sku_id;
 
+-- name: line_of_order
+-- In:  $1 sku_id, $2 order_id
+-- Out: the deduction of a line, after how many changes of the order it is so, and whether it is a line no more
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at, d.reserve_micros,
+       coalesce(d.committed, 0), coalesce(d.buyer_id, ''), coalesce(d.revision, 0), coalesce(d.removed, false)
+FROM deductions d WHERE d.sku_id = $1 AND d.order_id = $2;
+
 -- name: skus_of_orders
 -- In:  $1 order_ids
 -- Out: order_id, the SKUs of its lines
@@ -47,11 +54,12 @@ FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d
 WHERE d.status <> 'reserved' AND greatest(d.created_at, d.expires_at, d.committed_at, d.ended_at) < $3
   AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = $1 AND k.archived_at IS NOT NULL)
-  AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = $1 AND a.order_id = asked.id AND a.created_at >= $3);
+  AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = $1 AND a.order_id = asked.id AND a.created_at >= $3)
+  AND NOT EXISTS (SELECT 1 FROM additions a WHERE a.sku_id = $1 AND a.order_id = asked.id AND a.created_at >= $3);
 
 -- name: unlist
--- In: $1 sku_id, $2 order_ids whose lines of the SKU are removed; the orders are marked as pruned
+-- In: $1 sku_id, $2 order_ids whose lines of the SKU are removed
 WITH unlisted AS (
     DELETE FROM order_lines WHERE sku_id = $1 AND order_id = ANY ($2::text[]) RETURNING order_id
 )
-UPDATE orders SET pruned = true WHERE order_id IN (SELECT order_id FROM unlisted);
+DELETE FROM order_changes WHERE order_id IN (SELECT order_id FROM unlisted);

@@ -26,8 +26,8 @@ ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, m
 
 -- name: uncount_buyers
 UPDATE buyers AS n SET units = n.units - back.units
-FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
-WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id;
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS back (counted_at, buyer_id, units)
+WHERE n.sku_id = ANY ($1::text[]) AND n.sku_id = counted_at AND n.buyer_id = back.buyer_id;
 
 -- name: update_deductions
 UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
@@ -58,14 +58,14 @@ WHERE k.sku_id = $1
 ON CONFLICT (sku_id, ref) DO NOTHING;
 
 -- name: expire :patient
--- A row that is found by its ctid is in the same shard, which Citus cannot know: so buyers are compared with the SKU as well.
+-- Buyers are updated, not inserted: Citus would not know their shard.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
     WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
       AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
     ORDER BY expires_at LIMIT $3::bigint
 ), over AS MATERIALIZED (
-    SELECT d.order_id, d.buyer_id, d.quantity, d.segment
+    SELECT d.order_id, d.buyer_id, d.quantity, d.segment, d.limited
     FROM unnest(ARRAY(SELECT order_id FROM due ORDER BY order_id)) AS late (order_id)
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = $1 AND order_id = late.order_id OFFSET 0 FOR UPDATE
@@ -75,8 +75,8 @@ WITH due AS MATERIALIZED (
     UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id = ANY (ARRAY(SELECT order_id FROM over))
 ), uncounted AS (
     UPDATE buyers n SET units = n.units - back.units
-    FROM (SELECT buyer_id, sum(quantity) AS units FROM over GROUP BY buyer_id) back
-    WHERE n.sku_id = $1 AND n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)
+    FROM (SELECT buyer_id, sum(quantity) AS units FROM over WHERE limited GROUP BY buyer_id) back
+    WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id
 ), back AS MATERIALIZED (
     SELECT given.segment % (SELECT count(*) FROM stock_segments WHERE sku_id = $1) AS segment, sum(given.quantity) AS units
     FROM (

@@ -130,7 +130,7 @@ func (c *crash) placement(id string) stock.Placement {
 // unwell checks that the audit is not OK.
 func (c *crash) unwell(dead string) {
 	c.t.Helper()
-	if audit, err := c.store.Audit(c.t.Context(), ""); err == nil && audit.OK() {
+	if audit, err := c.store.Audit(c.t.Context(), "", nil); err == nil && audit.OK() {
 		c.t.Errorf("%s is dead, and the audit says that all is well", dead)
 	}
 }
@@ -142,7 +142,7 @@ func (c *crash) settled(id string, there bool) {
 		if c.prepared(c.cluster.Workers[0])+c.prepared(c.cluster.Workers[1]) > 0 {
 			return false
 		}
-		audit, err := c.store.Audit(c.t.Context(), "")
+		audit, err := c.store.Audit(c.t.Context(), "", nil)
 		return err == nil && audit.OK()
 	})
 	order, err := c.store.PlacedOrder(c.t.Context(), id)

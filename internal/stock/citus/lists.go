@@ -42,17 +42,76 @@ func eachNode[T any](p *placements, work func(*shard) ([]T, error)) (found []T, 
 	return found, err
 }
 
-// Statuses implements [stock.Store]. Each shard returns a page; the first SKUs of all these pages are the page.
-func (s *Store) Statuses(ctx context.Context, after string, limit int) (page []stock.Status, err error) {
+// Statuses implements [stock.Store].
+func (s *Store) Statuses(ctx context.Context, after string, limit int) ([]stock.Status, error) {
+	return firstSKUs(ctx, s, limit, func(o *postgres.Store) ([]stock.Status, error) { return o.Statuses(ctx, after, limit) },
+		func(status stock.Status) string { return status.SKU })
+}
+
+// Names implements [stock.Store].
+func (s *Store) Names(ctx context.Context, from string, limit int) ([]stock.SKUName, error) {
+	return firstSKUs(ctx, s, limit, func(o *postgres.Store) ([]stock.SKUName, error) { return o.Names(ctx, from, limit) },
+		func(n stock.SKUName) string { return n.SKU })
+}
+
+// firstSKUs reads a page of SKUs. Each shard returns a page; the first SKUs of all these pages are the page.
+func firstSKUs[T any](ctx context.Context, s *Store, limit int, read func(*postgres.Store) ([]T, error), sku func(T) string) (page []T, err error) {
 	err = s.again(ctx, func(p *placements) error {
-		page, err = eachNode(p, func(h *shard) ([]stock.Status, error) { return h.store.Statuses(ctx, after, limit) })
+		page, err = eachNode(p, func(h *shard) ([]T, error) { return read(h.store) })
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(page, func(a, b stock.Status) int { return cmp.Compare(a.SKU, b.SKU) })
+	slices.SortFunc(page, func(a, b T) int { return cmp.Compare(sku(a), sku(b)) })
 	return page[:min(limit, len(page))], nil
+}
+
+// StatusesOf implements [stock.Store].
+func (s *Store) StatusesOf(ctx context.Context, skus ...string) (map[string]stock.Status, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.Status, error) {
+		return o.StatusesOf(ctx, some...)
+	})
+}
+
+// ListOrders implements [stock.Store].
+func (s *Store) ListOrders(ctx context.Context, on bool) error {
+	return s.coordinator.store.ListOrders(ctx, on)
+}
+
+// OrdersListed implements [stock.Store].
+func (s *Store) OrdersListed(ctx context.Context) (bool, error) {
+	return s.coordinator.store.OrdersListed(ctx)
+}
+
+// OrderLines implements [stock.Store]. Each shard returns a page. What comes before the earliest of their ends is the page.
+func (s *Store) OrderLines(ctx context.Context, query stock.OrderQuery) (all stock.LinePage, err error) {
+	var pages []stock.LinePage
+	err = s.again(ctx, func(p *placements) error {
+		pages, err = eachNode(p, func(h *shard) ([]stock.LinePage, error) {
+			page, err := h.store.OrderLines(ctx, query)
+			return []stock.LinePage{page}, err
+		})
+		return err
+	})
+	if err != nil {
+		return all, err
+	}
+	for _, page := range pages {
+		all.Lines = append(all.Lines, page.Lines...)
+		if ends := page.Next != (stock.LinePosition{}); ends && (all.Next == (stock.LinePosition{}) || page.Next.Compare(all.Next) < 0) {
+			all.Next = page.Next
+		}
+	}
+	slices.SortFunc(all.Lines, func(a, b stock.Deduction) int { return stock.LineOf(a).Compare(stock.LineOf(b)) })
+	if all.Next != (stock.LinePosition{}) {
+		all.Lines = slices.DeleteFunc(all.Lines, func(d stock.Deduction) bool { return stock.LineOf(d).Compare(all.Next) > 0 })
+	}
+	if len(all.Lines) > query.Limit {
+		all.Lines = all.Lines[:query.Limit]
+		all.Next = stock.LineOf(all.Lines[query.Limit-1])
+	}
+	return all, nil
 }
 
 // Expired implements [stock.Store]. A node that is gone does not keep the reservations at other nodes from ending: it is an
@@ -67,6 +126,18 @@ func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (due []sto
 	})
 	slices.SortFunc(due, func(a, b stock.Due) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.SKU, b.SKU)) })
 	return due[:min(limit, len(due))], err
+}
+
+// BeingCounted implements [stock.Store].
+func (s *Store) BeingCounted(ctx context.Context, limit int) (skus []string, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		skus, err = eachNode(p, func(h *shard) ([]string, error) { return h.store.BeingCounted(ctx, limit) })
+		if len(skus) > 0 {
+			return nil
+		}
+		return err
+	})
+	return skus[:min(limit, len(skus))], err
 }
 
 // ExpireFree implements [stock.Store].

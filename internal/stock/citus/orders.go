@@ -47,15 +47,15 @@ func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedO
 		return nil, err
 	}
 	for _, sku := range there.skus {
-		found, err := s.Deductions(ctx, sku, []string{orderID})
+		found, err := on(ctx, s, sku, func(o *postgres.Store) (bool, error) {
+			return tables.LineOf(ctx, o.DB, there.order, sku, orderID)
+		})
 		if err != nil {
 			return nil, err
 		}
-		line, settled := found[orderID]
-		if !settled {
+		if !found {
 			return nil, fmt.Errorf("read order %q: its line of SKU %q is not there yet", orderID, sku)
 		}
-		there.order.Lines = append(there.order.Lines, line)
 	}
 	return there.order, nil
 }
@@ -129,8 +129,11 @@ func (s *Store) Prune(ctx context.Context, p stock.Pruning) (stock.Pruned, error
 	if !p.DryRun {
 		_, err = eachShard(ctx, s, listed, func(o *postgres.Store, ids []string) (map[string]bool, error) {
 			return nil, o.InTx(ctx, time.Time{}, func(tx tables.Tx) error {
-				unlist := &tables.Statements{}
-				unlist.Exec("unlist", p.SKU, slices.DeleteFunc(ids, func(id string) bool { return stay[id] }))
+				unlist, gone := &tables.Statements{}, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return stay[id] })
+				if err := tables.MarkOrders(ctx, tx, unlist, p.SKU, gone); err != nil {
+					return err
+				}
+				unlist.Exec("unlist", p.SKU, gone)
 				return tx.Send(ctx, unlist)
 			})
 		})

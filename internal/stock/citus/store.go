@@ -116,7 +116,23 @@ func on[T any](ctx context.Context, s *Store, sku string, work func(*postgres.St
 
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (bool, error) {
+	if sku.LimitGroup != "" {
+		return false, noGroups()
+	}
 	return on(ctx, s, sku.SKU, func(o *postgres.Store) (bool, error) { return o.CreateSKU(ctx, sku, at) })
+}
+
+// TryCreateSKU implements [stock.Store].
+func (s *Store) TryCreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (bool, error) {
+	if sku.LimitGroup != "" {
+		return false, noGroups()
+	}
+	return on(ctx, s, sku.SKU, func(o *postgres.Store) (bool, error) { return o.TryCreateSKU(ctx, sku, at) })
+}
+
+// noGroups is the error for a SKU in a limit group: the SKUs of a group may be at different nodes, and its buyers' rows can be at one only.
+func noGroups() error {
+	return stock.Invalid("limit_group", "is not possible on Citus, where each SKU is sold at a node of its own")
 }
 
 // Status implements [stock.Store].
@@ -164,6 +180,15 @@ func (s *Store) SettleOrder(ctx context.Context, settlement stock.OrderSettlemen
 	return results, err
 }
 
+// ChangeOrder implements [stock.Store]. The coordinator does it in one transaction over the nodes.
+func (s *Store) ChangeOrder(ctx context.Context, r stock.Revision) (done stock.Revised, err error) {
+	err = s.again(ctx, func(*placements) error {
+		done, err = s.coordinator.store.Base.ChangeOrder(ctx, r)
+		return err
+	})
+	return done, err
+}
+
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (int, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (int, error) { return o.Expire(ctx, sku, at) })
@@ -179,9 +204,19 @@ func (s *Store) History(ctx context.Context, sku, orderID string) (stock.History
 	return on(ctx, s, sku, func(o *postgres.Store) (stock.History, error) { return o.History(ctx, sku, orderID) })
 }
 
+// HandOvers implements [stock.Store].
+func (s *Store) HandOvers(ctx context.Context, orderID string) ([]stock.Entry, error) {
+	return on(ctx, s, orderID, func(o *postgres.Store) ([]stock.Entry, error) { return o.HandOvers(ctx, orderID) })
+}
+
 // Deductions implements [stock.Store].
 func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (map[string]stock.Deduction, error) { return o.Deductions(ctx, sku, orderIDs) })
+}
+
+// DueInGroup implements [stock.Store]. There are no groups.
+func (s *Store) DueInGroup(context.Context, string, []string, time.Time) ([]string, error) {
+	return nil, nil
 }
 
 // BuyerOrders implements [stock.Store].
@@ -203,7 +238,15 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 
 // Move implements [stock.Store].
 func (s *Store) Move(ctx context.Context, m stock.Movement) (bool, error) {
+	if m.Terms.LimitGroup.To != "" {
+		return false, noGroups()
+	}
 	return on(ctx, s, m.SKU, func(o *postgres.Store) (bool, error) { return o.Move(ctx, m) })
+}
+
+// CountEarlier implements [stock.Store].
+func (s *Store) CountEarlier(ctx context.Context, sku string, page int) (bool, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (bool, error) { return o.CountEarlier(ctx, sku, page) })
 }
 
 // Archive implements [stock.Store].
@@ -214,6 +257,30 @@ func (s *Store) Archive(ctx context.Context, sku string, at time.Time) (bool, er
 // Movements implements [stock.Store].
 func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) ([]stock.Movement, error) { return o.Movements(ctx, sku, after, limit) })
+}
+
+// NewestMovements implements [stock.Store].
+func (s *Store) NewestMovements(ctx context.Context, sku string, before stock.Position, limit int) ([]stock.Movement, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) ([]stock.Movement, error) { return o.NewestMovements(ctx, sku, before, limit) })
+}
+
+// Forgotten implements [stock.Store].
+func (s *Store) Forgotten(ctx context.Context) ([]stock.ForgottenBuyer, error) {
+	return s.coordinator.store.Forgotten(ctx)
+}
+
+// errForget says that the keys of a buyer's own orders cannot change: they say in which shard an order is.
+var errForget = errors.New("on Citus no buyer can be forgotten: an order's id says where it is")
+
+// NoteForgetKey implements [stock.Store].
+func (*Store) NoteForgetKey(context.Context, string) (bool, error) { return false, errForget }
+
+// NoteForgotten implements [stock.Store].
+func (*Store) NoteForgotten(context.Context, stock.ForgottenBuyer) error { return errForget }
+
+// Forget implements [stock.Store].
+func (*Store) Forget(context.Context, stock.Forgetting, stock.ForgetStep) (stock.ForgetStep, error) {
+	return stock.ForgetStep{}, errForget
 }
 
 // Now implements [stock.Store]. It is the coordinator's clock; each node decides by its own.

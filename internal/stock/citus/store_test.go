@@ -233,7 +233,7 @@ func TestCitusLeastRights(t *testing.T) {
 	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: []stock.Batch{known, known, known}}); !created || err != nil {
 		t.Errorf("created: got %v, %v, want true", created, err)
 	}
-	if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() || len(audit.SKUs) != 3 {
+	if audit, err := store.Audit(t.Context(), "", nil); err != nil || !audit.OK() || len(audit.SKUs) != 3 {
 		t.Errorf("%+v, %v", audit, err)
 	}
 	if changes, err := store.Outbox().Read(t.Context(), "", 9); err != nil || len(changes) != 4 {

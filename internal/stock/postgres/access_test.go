@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/tables"
@@ -105,7 +106,7 @@ func (s *places) left(want map[string]int64) {
 		}
 	}
 	for _, store := range s.stores {
-		if audit, err := store.Audit(s.t.Context(), ""); err != nil || !audit.OK() {
+		if audit, err := store.Audit(s.t.Context(), "", nil); err != nil || !audit.OK() {
 			s.t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 		}
 	}
@@ -115,7 +116,7 @@ func (s *places) left(want map[string]int64) {
 // which each is decided separately.
 func TestStoresOnOtherTablesShareAWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openPlaces(t, 3)
 		short := one("f", "o")
 		short.Orders[0].Quantity = 11
@@ -142,7 +143,7 @@ func TestStoresOnOtherTablesShareAWrite(t *testing.T) {
 // TestStoresOnOtherTablesShareLimits: batches that count their buyers share too.
 func TestStoresOnOtherTablesShareLimits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openPlaces(t, 2)
 		var batches []stock.Batch
 		for n, sku := range []string{"a", "c"} {
@@ -167,7 +168,7 @@ func TestStoresOnOtherTablesShareLimits(t *testing.T) {
 // TestTablesThatHaveGoneStopNoOthers: its batches get that error, and the others are written.
 func TestTablesThatHaveGoneStopNoOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openPlaces(t, 2)
 		s.exec(`INSERT INTO gone VALUES (1)`)
 		got := s.together(one("a", "o"), one("c", "o"), one("b", "o"), one("d", "o"))
@@ -187,7 +188,7 @@ func TestTablesThatHaveGoneStopNoOthers(t *testing.T) {
 // TestLockedTablesHoldUpNoOthers: batches for it wait until the move ends, or fail. The others do not wait.
 func TestLockedTablesHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openPlaces(t, 2)
 		for n, sku := range []string{"a", "c"} {
 			batch := one(sku, "kept")
@@ -247,7 +248,7 @@ func TestLockedTablesHoldUpNoOthers(t *testing.T) {
 // TestStoresOnOtherTablesShareSettlements: settlements of SKUs in several places are one transaction.
 func TestStoresOnOtherTablesShareSettlements(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openPlaces(t, 2)
 		for _, sku := range []string{"a", "b", "c"} {
 			batch := one(sku, "o")

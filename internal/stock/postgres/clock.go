@@ -10,8 +10,8 @@ import (
 // read, or up to the time that the statement took more. Each reading makes the interval smaller, and a slow one does no harm.
 //
 // So this process can send the server a deadline in the server's time, even if the two clocks differ. A statement that
-// the network delays then notices by itself that it is too late. What must not be too late takes the earliest time that the
-// server's clock can show, what must not be too early the latest.
+// the network delays then notices by itself that it is too late. An instant that must not be too late is the earliest time that
+// the server's clock can show, one that must not be too early the latest.
 type serverClock struct {
 	mu   sync.RWMutex
 	best reading

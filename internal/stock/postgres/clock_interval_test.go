@@ -2,8 +2,9 @@ package postgres
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"inventory/internal/busytest"
 )
 
 // TestTheClockIsKnownAsAnInterval: whatever the looks at the server's clock took, and however that clock was set, its time is
@@ -30,7 +31,7 @@ func TestTheClockIsKnownAsAnInterval(t *testing.T) {
 		"another server, slowly":          {[]look{{0, 0, quick, quick}, {time.Second, -time.Minute, slow, slow}}, 2 * slow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				clock, offset := &serverClock{}, 7*time.Hour
 				for _, look := range c.looks {
 					time.Sleep(look.rest)

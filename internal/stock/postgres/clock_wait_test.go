@@ -15,7 +15,7 @@ const (
 	heldReserve = time.Minute
 )
 
-// What writes wait for while another transaction holds it.
+// The rows that writes wait for while another transaction holds them.
 const (
 	anOrderID   = "INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) VALUES ('a', 'o', 1, 0, 'committed', now())"
 	aBuyer      = "INSERT INTO buyers VALUES ('a', 'x', 0, 9)"

@@ -3,15 +3,15 @@ package postgres_test
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock/postgres"
 )
 
 // TestCallersThatAreLateForClose get an error. A service that could not wait for them has given them up.
 func TestCallersThatAreLateForClose(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		store, err := postgres.Open(t.Context(), s.url, 0)
 		if err != nil {

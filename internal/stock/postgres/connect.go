@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -19,25 +20,29 @@ import (
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL: a server that hangs
 // never answers, but its kernel still accepts connections, so each new connection first waits there.
 const (
-	connectTimeout = 2 * time.Second // to connect to one host, all steps together
-	oneOfSeveral   = time.Second     // to connect to one host of several
+	connectTimeout = 2 * time.Second // to connect to one host, all steps together, or as long as [connectTrips] take
+	oneOfSeveral   = time.Second     // the same, to one host of several
 	dialTimeout    = time.Second     // for the network's part of it
 	aliveIdle      = 5 * time.Second // after this long without traffic the kernel probes the host,
 	aliveEvery     = time.Second     // again after this long,
 	aliveTries     = 3               // and this many times
 )
 
-// ConnectSoon bounds how long it takes to connect, and to notice a dead connection, by the times above.
-func ConnectSoon(config *pgx.ConnConfig) {
+// connectSoon bounds how long it takes to connect, and to notice a dead connection, by the times above.
+func connectSoon(config *pgx.ConnConfig) {
 	config.ConnectTimeout = connectTimeout
-	another := func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port }
-	if slices.ContainsFunc(config.Fallbacks, another) { // and not one host with TLS and without
+	if hasSeveral(config) {
 		config.ConnectTimeout = oneOfSeveral
 	}
 	config.DialFunc = (&net.Dialer{
 		Timeout:         dialTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveEvery, Count: aliveTries},
 	}).DialContext
+}
+
+// hasSeveral reports whether a URL names several hosts, and not one with TLS and without.
+func hasSeveral(config *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
 }
 
 var errNoCancel = errors.New("PostgreSQL is not asked to cancel a statement")
@@ -102,7 +107,7 @@ func limited(ctx context.Context, work func(context.Context) error) error {
 	return work(sent)
 }
 
-// pingLimit is how long an idle connection may take to show that it lives.
+// pingLimit is how long an idle connection may take to show that it lives, or as long as [pingTrips] take.
 const pingLimit = 300 * time.Millisecond
 
 // renewal closes connections that have died. When the network loses everything, or another server has taken over, all
@@ -114,18 +119,20 @@ const pingLimit = 300 * time.Millisecond
 // Connections in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
 	running sync.WaitGroup // counts those that ask, or wait for that
-	asking  sync.Mutex     // held while one asks, and until there is a pool
+	asking  chan struct{}  // full while one asks, and until there is a pool; a mutex would stop virtual time
 	pool    *pgxpool.Pool
+	limit   func() time.Duration // of a ping
 }
 
 // open opens a pool whose connections are renewed.
-func (r *renewal) open(ctx context.Context, config *pgxpool.Config) (pool *pgxpool.Pool, err error) {
-	if config.PingTimeout == 0 {
-		config.PingTimeout = pingLimit
-	}
+func (r *renewal) open(ctx context.Context, config *pgxpool.Config, sessions *sessions) (pool *pgxpool.Pool, err error) {
+	least := cmp.Or(config.PingTimeout, pingLimit)
+	r.limit = func() time.Duration { return sessions.pace.ping(least) }
+	config.ShouldPing = sessions.awake(least)
 	config.BeforeClose = r.closes
-	r.asking.Lock()
-	defer r.asking.Unlock()
+	r.asking = make(chan struct{}, 1)
+	r.asking <- struct{}{}
+	defer func() { <-r.asking }()
 	r.pool, err = pgxpool.NewWithConfig(ctx, config)
 	return r.pool, err
 }
@@ -141,9 +148,9 @@ func (r *renewal) closes(conn *pgx.Conn) {
 
 // ask pings all idle connections. The ping closes one that does not answer, and it does not return to the pool.
 func (r *renewal) ask() {
-	r.asking.Lock()
-	defer r.asking.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
+	r.asking <- struct{}{}
+	defer func() { <-r.asking }()
+	ctx, cancel := context.WithTimeout(context.Background(), r.limit())
 	defer cancel()
 	var asked sync.WaitGroup
 	for _, conn := range r.pool.AcquireAllIdle(ctx) {

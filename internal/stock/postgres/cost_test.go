@@ -35,7 +35,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	}
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
-		"statuses":          {"a", "", 100, nil, nil},
+		"statuses":          {"a", "", 100, nil, nil, nil},
 		"next_expiry":       {"a", nil, nil, 1},
 		"views":             {[]string{"a"}, nil},
 		"has_expired":       {"a", nil, nil},
@@ -46,6 +46,30 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 		"page":              {"a", "order-2", "order-2100", "nobody", "", "", 100},
 	} {
 		if pages := pagesOf(t, conn, all.Of(name).Text, args); pages > 100 {
+			t.Errorf("%s reads %d pages", name, pages)
+		}
+	}
+}
+
+// TestListsOfSKUsReadAPage counts the pages that a part of a long list, and of a search in it, reads.
+func TestListsOfSKUsReadAPage(t *testing.T) {
+	t.Parallel()
+	conn := connection(t)
+	for _, statement := range []string{
+		`INSERT INTO skus (sku_id, name, initial, segments, created_at) SELECT 'sku-' || n, 'the item', 9, 1, now() FROM generate_series(1, 20000) n`,
+		`INSERT INTO stock_segments (sku_id, segment, available) SELECT 'sku-' || n, 0, 9 FROM generate_series(1, 20000) n`,
+		`VACUUM ANALYZE skus, stock_segments`,
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := postgres.Statements()
+	for name, args := range map[string][]any{
+		"names":    {"sku-9", 100},
+		"statuses": {"sku-9", "", 10, nil, nil, nil},
+	} {
+		if pages := pagesOf(t, conn, all.Of(name).Text, args); pages > 200 {
 			t.Errorf("%s reads %d pages", name, pages)
 		}
 	}
@@ -82,7 +106,7 @@ func TestSearchesSkipReservationsThatHaveEnded(t *testing.T) {
 	now := time.Now()
 	swept, all := now.Add(-5*time.Second), postgres.Statements()
 	for name, args := range map[string]func(until any) []any{
-		"statuses":          func(until any) []any { return []any{"a", "", 1, nil, until} },
+		"statuses":          func(until any) []any { return []any{"a", "", 1, nil, until, nil} },
 		"views":             func(until any) []any { return []any{[]string{"a"}, until} },
 		"has_expired":       func(until any) []any { return []any{"a", nil, until} },
 		"next_expiry":       func(until any) []any { return []any{"a", nil, until, 1} },

@@ -9,7 +9,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -130,12 +129,12 @@ func cutVerbs() map[string]cutVerb {
 }
 
 // TestACutConnectionLosesNothing cuts the connection of every write at each of its messages, before or after the server has
-// carried it out. Whoever is told that it has happened finds it. Whoever is told that nothing is written finds nothing, and is told
-// so whenever the message was lost. Whoever is told that its outcome is not known repeats it, and it has happened once.
+// carried it out. A caller that is told that it has happened finds it. One that is told that nothing is written finds nothing,
+// and is told so whenever the message was lost. One that is told that the outcome is not known repeats it, and it has happened once.
 func TestACutConnectionLosesNothing(t *testing.T) {
 	busytest.Slow(t)
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		url, drop, err := server.CreateDatabase(t.Context(), template)
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +156,7 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 				}
 			}
 		}
-		audit, err := store.Audit(t.Context(), "")
+		audit, err := store.Audit(t.Context(), "", nil)
 		if err != nil || !audit.OK() {
 			t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 		}

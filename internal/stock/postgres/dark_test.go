@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -128,7 +127,7 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 				goDark(t, c.sharing, c.rest)
 				return
 			}
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				calm, first, all, after := goDark(t, c.sharing, c.rest)
 				t.Logf("calm %v, first %v, all %v, after %v", calm, first, all, after)
 				if first > 3*time.Second {
@@ -223,7 +222,7 @@ func goDark(t *testing.T, sharing postgres.Sharing, rest time.Duration) (calm, f
 // virtual time.
 func TestNoticesGoDark(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		network := &network{}
 		store, err := postgres.Open(t.Context(), server.URL(), 0, network.dials)
 		if err != nil {
@@ -247,7 +246,7 @@ func TestNoticesGoDark(t *testing.T) {
 // server. It runs in virtual time.
 func TestASilentHostIsPassedBy(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const silent = "192.0.2.1:5432"
 		passes := func(c *pgxpool.Config) {
 			c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -89,7 +89,7 @@ func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, e
 	}
 	columns := []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
 	if batch.Limit > 0 {
-		statement, args, columns = "deduct_limited", append(args, batch.Limit, s.pool.swept.Until(batch.At)), append(columns, &w.limited, &w.stale)
+		statement, args, columns = "deduct_limited", append(args, batch.Limit, s.pool.swept.Until(batch.At), batch.CountedAt()), append(columns, &w.limited, &w.stale)
 	}
 	sent := time.Now()
 	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, c.Texts...)...)

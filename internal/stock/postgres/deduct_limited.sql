@@ -1,7 +1,7 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 until when no reservation is live (null: not known); arrays of the
---      texts of orders: $16 buyer_ids, no buyer twice
+-- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 until when no reservation is live (null: not known), $16 the count of its buyers:
+--      the SKU, or that of its group; arrays of the texts of orders: $17 buyer_ids, no buyer twice
 -- Out: as in deduct.sql, and if some orders were not inserted: the ids of those that are not known, but whose buyers hold
 --      too much (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
@@ -25,12 +25,12 @@ WITH bounded AS MATERIALIZED (
     FOR UPDATE OF stock_segments
 ), fresh AS MATERIALIZED (
     SELECT o, q, r, buyer_id
-    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $16::text[]) AS asked (o, q, r, buyer_id)
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $17::text[]) AS asked (o, q, r, buyer_id)
     WHERE available >= $8::bigint
       AND (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL
 ), counted AS (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
-    SELECT $1, buyer_id, q, $14::bigint FROM fresh WHERE q <= $14
+    SELECT $16, buyer_id, q, $14::bigint FROM fresh WHERE q <= $14
     ORDER BY buyer_id COLLATE "C"
     ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
         WHERE n.units + excluded.units <= excluded.most
@@ -40,9 +40,9 @@ WITH bounded AS MATERIALIZED (
                                   THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, limited, buyer_id)
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, limited, counted_at, buyer_id)
     SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at, true, nullif(buyer_id, '')
+           at + nullif(r, 0) * interval '1 microsecond', at, true, nullif($16, $1), nullif(buyer_id, '')
     FROM decided, fresh
     WHERE (buyer_id IN (SELECT buyer_id FROM counted)) IS TRUE
       AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)
@@ -77,7 +77,7 @@ SELECT (SELECT available FROM segment_row),
        CASE WHEN taken.orders < cardinality($5::text[])
             THEN (SELECT array_agg(o) FROM fresh
                   WHERE q > $14 OR (
-                      SELECT n.units + q > $14 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = fresh.buyer_id)) END,
+                      SELECT n.units + q > $14 FROM buyers n WHERE n.sku_id = $16 AND n.buyer_id = fresh.buyer_id)) END,
        taken.orders < cardinality($5::text[]) AND EXISTS (
            SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at > coalesce($15::timestamptz, '-infinity')
              AND expires_at <= (SELECT at FROM decided))

@@ -1,7 +1,7 @@
 -- Deductions: insert and read them.
 --
--- A deduction is always the same columns, in this order: sku_id, order_id, quantity, asked, status, created_at, expires_at,
--- reserve_micros, committed, and the texts of its order, of which buyer_id is one.
+-- A deduction is always the same columns, in this order: sku_id, order_id, quantity, asked, status, created_at, committed_at,
+-- expires_at, reserve_micros, committed, and the texts of its order, of which buyer_id is one.
 
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
@@ -34,7 +34,7 @@ UPDATE deductions SET created_at = $3, expires_at = $4 WHERE sku_id = $1 AND ord
 --
 -- Each order id is looked up by itself, in the index. For a list of ids the planner may read all orders of the SKU: it has no
 -- statistics of a SKU that has just started to sell.
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d;
@@ -42,12 +42,13 @@ CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = as
 -- name: deduction
 -- In:  $1 sku_id, $2 order_id
 -- Out: a row for each part, ascending: the deduction, its segment, what that gave, whether several gave, whether it is
---      a line of an order
+--      a line of an order, where its buyer is counted ('': nowhere)
 --
 -- A deduction from one segment has no row in deduction_parts.
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''),
-       coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL, coalesce(d.in_order, false)
+       coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL, coalesce(d.in_order, false),
+       CASE WHEN d.limited THEN coalesce(d.counted_at, d.sku_id) ELSE '' END
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
 WHERE d.sku_id = $1 AND d.order_id = $2
 ORDER BY p.segment;
@@ -67,7 +68,7 @@ LIMIT 1 OFFSET (SELECT CAST($3 AS bigint));
 -- Out: deductions
 --
 -- Whatever plan the buyer and the status get, the keys bound what it reads.
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
 FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
@@ -79,12 +80,33 @@ ORDER BY d.order_id LIMIT $7;
 -- Out: deductions that hold units, and were taken while the SKU had a buyer limit
 --
 -- The planner must not look for them in the order of the key: it would read those of all buyers.
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
 FROM (SELECT * FROM deductions
       WHERE limited AND (status = 'reserved' OR status = 'committed') AND sku_id = $1 AND buyer_id = $2
         AND starts_with(order_id, $3) = $4 OFFSET 0) AS d
 ORDER BY d.order_id LIMIT $5;
+
+-- name: orders_in_group
+-- In:  $1 the count, $2 to $5 as in orders_of_buyer
+-- Out: as orders_of_buyer, of all SKUs of the group
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
+FROM (SELECT * FROM deductions
+      WHERE counted_at = $1 AND buyer_id = $2 AND limited AND (status = 'reserved' OR status = 'committed')
+        AND starts_with(order_id, $3) = $4 OFFSET 0) AS d
+ORDER BY d.order_id, d.sku_id LIMIT $5;
+
+-- name: due_in_group
+-- In:  $1 the count, $2 buyer_ids, $3 the instant (null: now)
+-- Out: the SKUs of which reservations of these buyers have expired whose units are not back
+SELECT DISTINCT d.sku_id
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM deductions
+    WHERE counted_at = $1 AND buyer_id = asked.id AND limited AND (status = 'reserved' OR status = 'committed') OFFSET 0
+) AS d
+WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()));
 
 -- name: dates
 -- In:  $1 sku_id, $2 order_id
@@ -93,6 +115,10 @@ SELECT created_at, committed_at, ended_at FROM deductions WHERE sku_id = $1 AND 
 
 -- name: amendments_of
 -- In:  $1 sku_id, $2 order_id
--- Out: ref, kind ('': of an older version), units given back, microseconds of the extension, reason, the instant; oldest first
-SELECT ref, coalesce(kind, ''), coalesce(returned, 0), coalesce(extended_micros, 0), coalesce(reason, ''), created_at
-FROM amendments WHERE sku_id = $1 AND order_id = $2 ORDER BY created_at, ref;
+-- Out: ref, kind ('': of an older version), units given back, microseconds of the extension, reason, the instant, units taken, units
+--      that had gone back before they were taken again, when that was; oldest first
+SELECT ref, coalesce(kind, ''), coalesce(returned, 0), coalesce(extended_micros, 0), coalesce(reason, ''), created_at AS at, 0, 0, NULL::timestamptz
+FROM amendments WHERE sku_id = $1 AND order_id = $2
+UNION ALL
+SELECT ref, kind, 0, 0, '', created_at, units, ended, ended_at FROM additions WHERE sku_id = $1 AND order_id = $2
+ORDER BY at, ref;

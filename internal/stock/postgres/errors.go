@@ -66,7 +66,7 @@ func (a Access) undone(err error) error {
 func unsent(err error) bool { return pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) }
 
 // rolledBack reports whether the server has answered with an error that undoes the transaction. PostgreSQL sends no ERROR after
-// a commit. A FATAL may come after it. What poolers and proxies say when they lose the server has other SQLSTATEs than these.
+// a commit. A FATAL may come after it. Errors of poolers and proxies that lose the server have other SQLSTATEs.
 func rolledBack(err error) bool {
 	pgErr, answered := errors.AsType[*pgconn.PgError](err)
 	if !answered || pgErr.SeverityUnlocalized != "ERROR" || len(pgErr.Code) != len("00000") {

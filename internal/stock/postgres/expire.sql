@@ -45,7 +45,7 @@ GROUP BY sku_id ORDER BY min(expires_at), sku_id;
 -- its units, as in stock.Returns.
 --
 -- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
--- Buyers do not change meanwhile: they are counted under a segment's lock. A reservation may have been extended after this
+-- Buyers' rows are locked in ascending order, as where they are counted. A reservation may have been extended after this
 -- snapshot and before its row was locked here. So the update finds it by its key: by its ctid in the snapshot the update would
 -- miss it, and its units would come back again.
 WITH due AS MATERIALIZED (
@@ -54,7 +54,7 @@ WITH due AS MATERIALIZED (
       AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
     ORDER BY expires_at LIMIT $3::bigint
 ), over AS MATERIALIZED (
-    SELECT d.order_id, d.buyer_id, d.quantity, d.segment
+    SELECT d.order_id, d.buyer_id, d.quantity, d.segment, d.limited, coalesce(d.counted_at, d.sku_id) AS counted_at
     FROM unnest(ARRAY(SELECT order_id FROM due ORDER BY order_id)) AS late (order_id)
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = $1 AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
@@ -63,9 +63,9 @@ WITH due AS MATERIALIZED (
 ), ended AS (
     UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id = ANY (ARRAY(SELECT order_id FROM over))
 ), uncounted AS (
-    UPDATE buyers n SET units = n.units - back.units
-    FROM (SELECT buyer_id, sum(quantity) AS units FROM over GROUP BY buyer_id) back
-    WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)
+    INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+    SELECT counted_at, buyer_id, 0, sum(quantity) FROM over WHERE limited GROUP BY counted_at, buyer_id ORDER BY counted_at, buyer_id
+    ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units - excluded.most
 ), back AS (
     SELECT given.segment % (SELECT count(*) FROM stock_segments WHERE sku_id = $1) AS segment, sum(given.quantity) AS units
     FROM (
@@ -99,12 +99,11 @@ SELECT count(*) FROM over
 WITH soon AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), due AS MATERIALIZED (
-    SELECT asked.sku_id, bool_or(first.segment IS NULL OR first.buyer_id IS NOT NULL AND k.per_buyer_limit IS NOT NULL) AS needs_all,
+    SELECT asked.sku_id, bool_or(first.segment IS NULL OR first.limited IS TRUE) AS needs_all,
            array_agg(first.segment % (SELECT count(*) FROM stock_segments g WHERE g.sku_id = asked.sku_id)) AS segments
     FROM soon CROSS JOIN unnest($1::text[]) AS asked (sku_id)
-    JOIN skus k ON k.sku_id = asked.sku_id
     CROSS JOIN LATERAL (
-        SELECT segment, buyer_id FROM deductions
+        SELECT segment, limited FROM deductions
         WHERE sku_id = asked.sku_id AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
           AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
         ORDER BY expires_at LIMIT $3::bigint
@@ -125,36 +124,38 @@ CROSS JOIN LATERAL (
 --      of each SKU, $5 until when no reservation is live (null: not known)
 -- Out: sku_id, the number of reservations, whether each row held nothing to which units came back; no row for a SKU without
 --
--- The rows of a SKU are counted by this snapshot: while one is locked, their number does not change. Buyers and the limit do not change
--- either, as long as all are locked.
+-- The rows of a SKU are counted by this snapshot: while one is locked, their number does not change. A reservation whose buyer's row
+-- another transaction holds is left out.
 WITH rows AS MATERIALIZED (
-    SELECT held.sku_id, held.segments, cardinality(held.segments) = g.layout AS them_all, k.per_buyer_limit IS NOT NULL AS counts, g.layout
+    SELECT held.sku_id, held.segments, cardinality(held.segments) = g.layout AS them_all, g.layout
     FROM (SELECT sku_id, array_agg(segment) AS segments FROM unnest($1::text[], $2::integer[]) AS one (sku_id, segment) GROUP BY sku_id) AS held
-    JOIN skus k ON k.sku_id = held.sku_id
     CROSS JOIN LATERAL (SELECT count(*) AS layout FROM stock_segments WHERE sku_id = held.sku_id) AS g
 ), due AS MATERIALIZED (
     SELECT rows.sku_id, first.order_id
     FROM rows CROSS JOIN LATERAL (
-        SELECT order_id, segment, buyer_id FROM deductions
+        SELECT order_id, segment, limited FROM deductions
         WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($5::timestamptz, '-infinity')
           AND expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
         ORDER BY expires_at LIMIT $4::bigint
     ) AS first
-    WHERE rows.them_all OR (first.segment % rows.layout = ANY (rows.segments) AND NOT (rows.counts AND first.buyer_id IS NOT NULL))
+    WHERE rows.them_all OR (first.segment % rows.layout = ANY (rows.segments) AND first.limited IS NOT TRUE)
 ), over AS MATERIALIZED (
-    SELECT d.sku_id, d.order_id, d.buyer_id, d.quantity, d.segment
+    SELECT d.sku_id, d.order_id, d.buyer_id, d.quantity, d.segment, d.limited, coalesce(d.counted_at, d.sku_id) AS counted_at
     FROM (SELECT * FROM due ORDER BY sku_id, order_id) AS late
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = late.sku_id AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
     ) AS d
+    LEFT JOIN LATERAL (
+        SELECT true AS free FROM buyers WHERE d.limited AND sku_id = coalesce(d.counted_at, d.sku_id) AND buyer_id = d.buyer_id OFFSET 0 FOR UPDATE SKIP LOCKED
+    ) AS n ON true
     WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
+      AND (d.limited IS NOT TRUE OR n.free)
 ), ended AS (
     UPDATE deductions d SET status = 'expired' FROM over WHERE d.sku_id = over.sku_id AND d.order_id = over.order_id
 ), uncounted AS (
-    UPDATE buyers n SET units = n.units - back.units
-    FROM (SELECT o.sku_id, o.buyer_id, sum(o.quantity) AS units FROM over o JOIN rows r ON r.sku_id = o.sku_id AND r.them_all
-          WHERE o.buyer_id IS NOT NULL GROUP BY o.sku_id, o.buyer_id) back
-    WHERE n.ctid = (SELECT ctid FROM buyers b WHERE b.sku_id = back.sku_id AND b.buyer_id = back.buyer_id)
+    INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+    SELECT counted_at, buyer_id, 0, sum(quantity) FROM over WHERE limited GROUP BY counted_at, buyer_id ORDER BY counted_at, buyer_id
+    ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units - excluded.most
 ), back AS (
     SELECT given.sku_id, given.segment % rows.layout AS segment, sum(given.quantity) AS units
     FROM (

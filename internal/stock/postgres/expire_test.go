@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/tables"
@@ -43,19 +43,19 @@ func ended(t *testing.T, store *postgres.Store, want stock.DeductionStatus) {
 	if d, err := store.Deduction(t.Context(), "a", "r"); err != nil || d.Status != want {
 		t.Errorf("%+v, %v, want %s", d, err, want)
 	}
-	if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() {
+	if audit, err := store.Audit(t.Context(), "", nil); err != nil || !audit.OK() {
 		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
 
-// TestExpiryDoesNotWaitForOneOrder: somebody holds the row of a reservation that has expired. What ends reservations leaves it out, and
+// TestExpiryDoesNotWaitForOneOrder: somebody holds the row of a reservation that has expired. The statement that ends reservations leaves it out, and
 // ends it when the row is free.
 func TestExpiryDoesNotWaitForOneOrder(t *testing.T) {
 	t.Parallel()
 	for name, end := range expiries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				store, conn := fresh(t, 3)
 				at := reserve(t, store)
 				if _, err := conn.Exec(t.Context(), "BEGIN; SELECT FROM deductions FOR UPDATE"); err != nil {
@@ -85,7 +85,7 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 	for name, end := range expiries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				store, conn := fresh(t, 3)
 				store = store.With(postgres.Access{SQL: func(name string) tables.SQL {
 					sql := postgres.Statements().Of(name)
@@ -117,7 +117,7 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 // then all rows are needed.
 func TestManyExpireAroundAHeldRow(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, conn := fresh(t, 3)
 		at := store.Now()
 		for sku, limit := range map[string]int64{"plain": 0, "limited": 9} {
@@ -153,7 +153,7 @@ func TestManyExpireAroundAHeldRow(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(units), 0) FROM buyers`).Scan(&counted); err != nil || counted != 0 {
 			t.Errorf("buyers are counted with %d units, %v", counted, err)
 		}
-		if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() {
+		if audit, err := store.Audit(t.Context(), "", nil); err != nil || !audit.OK() {
 			t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 		}
 	})

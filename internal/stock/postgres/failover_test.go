@@ -164,7 +164,7 @@ func (s *sale) accepts(more int64) {
 func (s *sale) lost(promoted *servertest.Postgres) int {
 	s.t.Helper()
 	store := openStore(s.t, promoted.URL())
-	if audit, err := store.Audit(s.t.Context(), saleSKU); err != nil || !audit.SKUs[0].OK() {
+	if audit, err := store.Audit(s.t.Context(), saleSKU, nil); err != nil || !audit.SKUs[0].OK() {
 		s.t.Errorf("the audit finds %+v (%v)", audit, err)
 	}
 	missing := 0

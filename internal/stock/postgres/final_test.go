@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,11 +50,7 @@ const answerWithin = 500 * time.Millisecond
 // through returns a database's URL through a proxy, and the proxy.
 func through(t *testing.T, databaseURL string) (string, *faultproxy.Proxy) {
 	t.Helper()
-	parsed, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := faultproxy.Start(t.Context(), parsed.Host)
+	proxied, proxy, err := faultproxy.StartBefore(t.Context(), databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +59,7 @@ func through(t *testing.T, databaseURL string) (string, *faultproxy.Proxy) {
 			t.Error(err)
 		}
 	})
-	parsed.Host = proxy.Addr()
-	return parsed.String(), proxy
+	return proxied, proxy
 }
 
 func openTwo(t *testing.T, within time.Duration) *twoProcesses {

@@ -146,7 +146,7 @@ var ErrApart = errors.New("the writes do not go together")
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
 // newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
 // from before it. inventory_require fails if another batch was faster with an order id, or if it is too late. A buyer
-// who occurs twice violates a cardinality. What is tried next finds out which of these it was.
+// who occurs twice violates a cardinality. The next statement finds out which of these it was.
 func nothingWritten(err error) bool {
 	undone := errors.Is(err, stock.ErrUnwritten) && rolledBack(err)
 	return undone || errors.Is(err, tables.ErrRaced) || errors.Is(err, ErrApart) || errors.Is(err, stock.ErrLate)

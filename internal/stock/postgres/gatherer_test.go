@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
@@ -16,7 +17,7 @@ import (
 // TestWritesThatWaitAreCarriedOutTogether: while a shared write is under way, no other one begins.
 func TestWritesThatWaitAreCarriedOutTogether(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := &underWay{t: t, takes: 10 * time.Millisecond}
 		together, wait := postgres.Gather(w.carry)
 		var callers sync.WaitGroup
@@ -39,7 +40,7 @@ func TestWritesThatWaitAreCarriedOutTogether(t *testing.T) {
 // TestAWriteGoesByItself when a shared one would be too late: nothing of it is carried out, and its caller learns that.
 func TestAWriteGoesByItself(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := &underWay{t: t, takes: 300 * time.Millisecond}
 		together, wait := postgres.Gather(w.carry)
 		start := time.Now()
@@ -83,7 +84,7 @@ func TestAWriteGoesByItself(t *testing.T) {
 // TestAWriteIsTakenBack while it waits: its caller leaves, or the writer has been away for too long.
 func TestAWriteIsTakenBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := &underWay{t: t, takes: time.Second}
 		together, wait := postgres.Gather(w.carry)
 		var callers sync.WaitGroup

@@ -78,6 +78,7 @@ package postgres_test
 //
 // store_test.go
 //   - blocking: returns once a session waits for the transaction of a connection, or once the operation that should wait has ended
+//   - dump: returns every row of every table, each value between blanks
 //   - fresh: returns a database with a SKU "a" of one segment, a store on it, and another connection to it
 //   - hold: locks all rows of a database, until they are released
 //   - is: asks the server a moment later: in virtual time the test cannot sleep while a statement is under way

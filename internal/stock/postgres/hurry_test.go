@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
@@ -31,7 +31,7 @@ func (c answersLate) Write(message []byte) (int, error) {
 // interrupt one costs the connection, and PostgreSQL a process for the next. In virtual time the answer comes in that moment.
 func TestACallerInAHurryCostsNoConnection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const answer = 5 * time.Millisecond
 		url := database(t)
 		store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) {
@@ -92,7 +92,7 @@ func TestACallerInAHurryCostsNoConnection(t *testing.T) {
 				}
 			}
 		}
-		if audit, err := store.Audit(t.Context(), "a"); err != nil || !audit.OK() {
+		if audit, err := store.Audit(t.Context(), "a", nil); err != nil || !audit.OK() {
 			t.Errorf("got %+v, %v, want an audit that is OK", audit, err)
 		}
 	})

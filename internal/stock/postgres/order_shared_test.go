@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -58,7 +58,7 @@ func (s *sharers) placeTogether(orders ...stock.Placement) (all []placed) {
 // TestOrdersShareAStatement: each order is kept as it was answered. Orders may have SKUs in common.
 func TestOrdersShareAStatement(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 12)
 		var orders []stock.Placement
 		for n := range 10 {
@@ -94,7 +94,7 @@ func TestOrdersShareAStatement(t *testing.T) {
 // TestEachOrderStandsForItself: whatever is wrong with one order, the shared statement takes the others.
 func TestEachOrderStandsForItself(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 16)
 		known := several("known", "a", "b")
 		if a := <-s.place(known); a.err != nil {
@@ -149,7 +149,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				s := openSharers(t, 5)
 				s.exec("BEGIN; " + hold)
 				s.statements.begun.Store(0)
@@ -177,7 +177,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 // TestOrdersThatDoNotAllFit: two orders want more of a row than it holds. Its units are sold anyway, and none twice.
 func TestOrdersThatDoNotAllFit(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		first, second := several("first", "a", "b"), several("second", "a", "c")
 		first.Order.Lines[0].Quantity, second.Order.Lines[0].Quantity = 6, 6
@@ -201,7 +201,7 @@ func TestOrdersThatDoNotAllFit(t *testing.T) {
 // TestALateOrderWritesNothing: the other orders of its write are written alone.
 func TestALateOrderWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 4)
 		s.beLate(slowOrder)
 		letGo := s.store.HoldWriter()
@@ -229,7 +229,7 @@ func TestALateOrderWritesNothing(t *testing.T) {
 // transactions of their own.
 func TestAnOrderThatNothingGoesWithCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 12)
 		s.wants("other", <-s.deduct(t.Context(), one("a", "other")), stock.Accepted)
 		orders := []stock.Placement{several("other", "a", "b")}
@@ -256,7 +256,7 @@ func TestAnOrderThatNothingGoesWithCostsTheOthersNothing(t *testing.T) {
 // TestAnOrderThatIsWrittenAtOnceOrNotAtAll: what one write does not take is looked at first.
 func TestAnOrderThatIsWrittenAtOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 6)
 		good, short, stale := several("good", "a", "b"), several("short", "c", "d"), several("stale", "e", "f")
 		short.Order.Lines[0].Quantity, stale.Lines[1].Layout = 11, 2
@@ -286,7 +286,7 @@ func TestAnOrderThatIsWrittenAtOnceOrNotAtAll(t *testing.T) {
 // TestBatchesAndOrdersOfTheirSKUsShareAStatement: they take from the same rows, one of them under a lock.
 func TestBatchesAndOrdersOfTheirSKUsShareAStatement(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 4)
 		fenced := one("a", "p", "q")
 		fenced.Fence, fenced.Orders[0].ReserveFor = stock.Fence{Token: 5, Owner: "x"}, time.Minute
@@ -340,10 +340,10 @@ func (s *sharers) mix(batches []stock.Batch, orders ...stock.Placement) (answers
 	return answers, all
 }
 
-// TestWhatABatchAndAnOrderKnowOfARowDiffers: the one that is right is taken.
-func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
+// TestBatchAndOrderThatDisagreeAboutARow: the one that is right is taken.
+func TestBatchAndOrderThatDisagreeAboutARow(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		for name, change := range map[string]func(s *sharers, right, wrong *stock.Batch){
 			"layout": func(_ *sharers, _, wrong *stock.Batch) { wrong.Layout = 2 },
 			"fence": func(s *sharers, right, wrong *stock.Batch) {
@@ -379,7 +379,7 @@ func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
 // TestALineOfSeveralSegmentsSharesAStatement: if they hold what was seen. Otherwise the rows of all decide.
 func TestALineOfSeveralSegmentsSharesAStatement(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		divided := func(id string, parts ...stock.Part) stock.Placement {
 			p := several(id, "a", "b")

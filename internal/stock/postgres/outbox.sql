@@ -32,6 +32,8 @@ BEGIN
 END $$;
 
 -- name: outbox_on_change :patient
+--
+-- An order that changes hands gets a revision. A buyer who is only forgotten is not told.
 CREATE OR REPLACE FUNCTION outbox_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at, written_off)
@@ -39,6 +41,7 @@ BEGIN
            nullif(coalesce(c.written_off, 0) - coalesce(b.written_off, 0), 0)
     FROM changed c JOIN before b USING (sku_id, order_id)
     WHERE (c.status, c.quantity) IS DISTINCT FROM (b.status, b.quantity)
+       OR c.revision IS DISTINCT FROM b.revision AND c.buyer_id IS DISTINCT FROM b.buyer_id
     ORDER BY sku_id, order_id;
     RETURN NULL;
 END $$;

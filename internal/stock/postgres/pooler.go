@@ -25,8 +25,8 @@ func transactions(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// readsHere refuses a pooler that sends what a connection reads to a standby, and what it writes to the primary. What a server says
-// of itself when a connection begins is the primary's; SHOW goes where reads go.
+// readsHere refuses a pooler that sends what a connection reads to a standby, and what it writes to the primary. A server's answer about
+// itself when a connection begins is the primary's; SHOW goes where reads go.
 func readsHere(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, `SHOW in_hot_standby`).ReadAll()
 	if err != nil {
@@ -62,10 +62,10 @@ func (s *sessions) note(next func(context.Context, *pgx.Conn) error) func(contex
 	}
 }
 
-// fits reports whether a connection sends statements as its session needs it. One that was opened before it was known that
+// fits reports whether a connection lives, and sends statements as its session needs it. One that was opened before it was known that
 // sessions are shared may not: the pool replaces it.
 func (s *sessions) fits(_ context.Context, conn *pgx.Conn) (bool, error) {
-	return !s.shared.Load() || conn.PgConn().CustomData()[needsNoSession] == true, nil
+	return !conn.IsClosed() && (!s.shared.Load() || conn.PgConn().CustomData()[needsNoSession] == true), nil
 }
 
 // judge returns the error of a message. It notes that sessions are shared after all if the error says that a prepared statement is not

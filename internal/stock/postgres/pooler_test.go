@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,7 +72,7 @@ func sell(t *testing.T, store *postgres.Store) {
 	if _, err := store.Move(t.Context(), restock("b", "r")); err != nil {
 		t.Error(err)
 	}
-	audit, err := store.Audit(t.Context(), "")
+	audit, err := store.Audit(t.Context(), "", nil)
 	if err != nil || !audit.OK() || audit.SKUs[0].Committed != 80 || audit.SKUs[1].Committed != 150 {
 		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
@@ -138,7 +137,7 @@ func openStore(t *testing.T, url string) *postgres.Store {
 func TestAPoolerOfSessions(t *testing.T) {
 	busytest.Slow(t)
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		direct := database(t)
 		through, _ := startPooler(t, neverShares, direct)
 		store := openStore(t, through+"&search_path=public&default_query_exec_mode=cache_statement")

@@ -3,16 +3,16 @@ package postgres_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
 // TestPruneWaitsForNobody: rows that another transaction holds are left for later.
 func TestPruneWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, conn := fresh(t, 10)
 		orders := []stock.Order{{OrderID: "o", Quantity: 1}, {OrderID: "p", Quantity: 2}}
 		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, Orders: orders}); err != nil {
@@ -41,7 +41,7 @@ func TestPruneWaitsForNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() || audit.SKUs[0].Committed != 3 {
+		if audit, err := store.Audit(t.Context(), "", nil); err != nil || !audit.OK() || audit.SKUs[0].Committed != 3 {
 			t.Errorf("%+v, %v", audit, err)
 		}
 	})

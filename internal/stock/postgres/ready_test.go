@@ -6,15 +6,15 @@ import (
 	neturl "net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
 
 func TestReadyMeansWritable(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		for parameter, want := range map[string]error{"": nil, "&default_transaction_read_only=on": stock.ErrNotWritable} {
 			store, err := postgres.Open(t.Context(), server.URL()+parameter, 0)
 			if err != nil {
@@ -31,7 +31,7 @@ func TestReadyMeansWritable(t *testing.T) {
 // TestReadyMeansThatTheRoleMayWrite: readiness names the right that every write would lack.
 func TestReadyMeansThatTheRoleMayWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		_, conn := fresh(t, 9)
 		role := "reader_" + strings.ToLower(rand.Text())
 		do := func(statement string) {

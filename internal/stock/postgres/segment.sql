@@ -44,7 +44,7 @@ FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
 WHERE g.sku_id = $1 AND g.segment = change.segment;
 
 -- name: buyer_units
--- In:  $1 sku_id, $2 buyer_ids
+-- In:  $1 the count, $2 buyer_ids
 -- Out: buyer_id, units that the buyer is counted with
 --
 -- Each is looked up by itself, as in deductions_by_id.
@@ -53,7 +53,7 @@ FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0) AS n;
 
 -- name: count_buyers
--- In: $1 sku_id, $2 buyer_ids, $3 units, $4 the limit per buyer
+-- In: $1 the count, $2 buyer_ids, $3 units, $4 the limit per buyer
 --
 -- It waits for another transaction that writes a buyer's row, and adds to what it finds then. A buyer who would be above the
 -- limit is left out.
@@ -63,16 +63,18 @@ ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most;
 
--- name: lock_buyers
--- In: $1 sku_id, $2 buyer_ids, ascending
-SELECT 1 FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0 FOR UPDATE) AS n;
-
 -- name: uncount_buyers
--- In: $1 sku_id, $2 buyer_ids, $3 units that come back
+-- In: arrays: $1 the counts, $2 buyer_ids, $3 units that come back
 --
--- For SKUs with a buyer limit: others have no rows of buyers. The rows are locked, so each still has the ctid under which it was
--- found.
-UPDATE buyers AS n SET units = n.units - back.units
-FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
-WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id);
+-- Rows are locked in ascending order, as where buyers are counted. An update would miss a row that was written since it was looked up.
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT counted_at, b, 0, u FROM unnest($1::text[], $2::text[], $3::bigint[]) AS back (counted_at, b, u)
+ORDER BY counted_at COLLATE "C", b COLLATE "C"
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units - excluded.most;
+
+-- name: count_earlier
+-- In: $1 the count; arrays: $2 buyer_ids, $3 units; $4 the limit per buyer. A buyer may have more.
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT $1, b, q, greatest(q, $4::bigint) FROM unnest($2::text[], $3::bigint[]) AS earlier (b, q)
+ORDER BY b COLLATE "C"
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = greatest(n.most, n.units + excluded.units);

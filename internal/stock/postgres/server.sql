@@ -21,8 +21,8 @@ SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
            WHERE NOT has_function_privilege(to_regprocedure('inventory_require(boolean, bigint)'), 'EXECUTE')
            UNION ALL
            SELECT kind || ' on ' || name
-           FROM unnest(ARRAY['stock_segments', 'deductions', 'deduction_parts', 'buyers', 'orders', 'order_lines', 'amendments',
-                             'movements', 'skus']) AS name,
+           FROM unnest(ARRAY['stock_segments', 'deductions', 'deduction_parts', 'buyers', 'orders', 'order_lines', 'order_changes',
+                             'amendments', 'additions', 'movements', 'skus']) AS name,
                 unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS kind
            WHERE NOT has_table_privilege(to_regclass(name), kind)
        ) AS missing), '');

@@ -94,6 +94,7 @@ type sessions struct {
 	clock  *serverClock       // learns from each connection; nil: none
 	server *demotion          // learns from each message; nil: none
 	own    bool
+	pace   pace        // measured by each connection
 	shared atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 }
 
@@ -142,8 +143,10 @@ func (s *sessions) local() string {
 // Settle makes connections of a configuration notice soon that a host does not answer, and gives them the settings that this
 // package's own have. It is for a few statements beside a store.
 func Settle(config *pgx.ConnConfig) {
-	ConnectSoon(config)
-	newSessions(config, nil).watch(config)
+	connectSoon(config)
+	s := newSessions(config, nil)
+	config.ConnectTimeout = s.pace.connect(config, config.ConnectTimeout)
+	s.watch(config)
 	if config.DefaultQueryExecMode != pgx.QueryExecModeExec {
 		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
@@ -151,6 +154,7 @@ func Settle(config *pgx.ConnConfig) {
 
 // prepare prepares the configuration of one connection of a store.
 func (s *sessions) prepare(config *pgx.ConnConfig) {
+	config.ConnectTimeout = s.pace.connect(config, config.ConnectTimeout)
 	s.watch(config)
 	s.mode(config)
 	neverCancel(&config.Config)
@@ -158,8 +162,9 @@ func (s *sessions) prepare(config *pgx.ConnConfig) {
 
 // watch makes a new connection ask for its settings.
 func (s *sessions) watch(config *pgx.ConnConfig) {
+	limit := config.ConnectTimeout
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		return s.begin(ctx, conn)
 	}
@@ -192,6 +197,7 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (shared bool, e
 	if answer.Err != nil {
 		return false, fmt.Errorf("set the parameters of the session: %w", answer.Err)
 	}
+	s.pace.note(time.Since(sent))
 	for n, row := range answer.Rows {
 		if n == 0 {
 			pooled, err := s.learn(sent, conn, row)

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,7 +33,7 @@ func TestSettingsOfADatabaseDoNotMatter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				url := database(t)
 				for _, setting := range settings {
 					set(t, url, setting)

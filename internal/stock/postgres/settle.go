@@ -14,7 +14,7 @@ import (
 
 // Settle implements [stock.Store].
 //
-// What may give units back locks the rows of all segments first: segments come before deductions, and only the deductions show
+// A settlement that may give units back locks the rows of all segments first: segments come before deductions, and only the deductions show
 // which segments gave. Nobody counts buyers meanwhile either. A commit needs no segment: if its reservation has expired after all,
 // it restarts.
 //
@@ -119,10 +119,15 @@ func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []sett
 		if err != nil {
 			return err
 		}
-		write := &tables.Statements{}
-		for _, w := range inOrder {
-			at := cmp.Or(w.At, now)
-			w.Write(tx, write, w.Plan(w.Settlement, at), at)
+		write, plans := &tables.Statements{}, make([]stock.SettlementPlan, len(inOrder))
+		for i, w := range inOrder {
+			if plan := w.Plan(w.Settlement, cmp.Or(w.At, now)); !w.Leaves(plan) {
+				plans[i] = plan
+			}
+		}
+		write.UncountInGroups(plans...)
+		for i, w := range inOrder {
+			w.Write(tx, write, plans[i], cmp.Or(w.At, now))
 		}
 		return tx.Send(ctx, write)
 	})

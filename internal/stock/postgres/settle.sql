@@ -2,9 +2,11 @@
 
 -- name: lock_whole
 -- In:  $1 sku_id, $2 order_ids, ascending: so the locks are taken in ascending order
--- Out: deductions, each with the segment that gave all of it (null: several gave), and whether it is a line of an order
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
+-- Out: deductions, each with the segment that gave all of it (null: several gave), whether it is a line of an order, where its buyer is
+--      counted ('': nowhere), after how many changes of the order, and whether it is a line no more
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false),
+       CASE WHEN d.limited THEN coalesce(d.counted_at, d.sku_id) ELSE '' END, coalesce(d.revision, 0), coalesce(d.removed, false)
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d;
 
@@ -19,9 +21,15 @@ ORDER BY p.order_id, p.segment;
 -- name: amendments
 -- In:  $1 sku_id; arrays: $2 order_ids, $3 refs
 -- Out: order_id, ref, kind ('': of an older version), units given back, microseconds of the extension, reason
-SELECT a.order_id, a.ref, coalesce(a.kind, ''), coalesce(a.returned, 0), coalesce(a.extended_micros, 0), coalesce(a.reason, '')
+SELECT a.order_id, a.ref, a.kind, a.returned, a.extended_micros, a.reason
 FROM unnest($2::text[], $3::text[]) AS asked (id, by)
-CROSS JOIN LATERAL (SELECT * FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by OFFSET 0) AS a;
+CROSS JOIN LATERAL (
+    SELECT order_id, ref, coalesce(kind, '') AS kind, coalesce(returned, 0) AS returned, coalesce(extended_micros, 0) AS extended_micros,
+           coalesce(reason, '') AS reason
+    FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by
+    UNION ALL
+    SELECT order_id, ref, kind, 0, 0, '' FROM additions WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by OFFSET 0
+) AS a;
 
 -- name: update_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for, $6 that were committed
@@ -56,11 +64,27 @@ FROM unnest($2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7:
 -- This row is locked last of all, and is not a segment's: a commit does not wait for workers that sell.
 UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;
 
+-- name: insert_retake
+-- In: $1 sku_id, $2 order_id, $3 the ref, $4 units that are taken again, $5 the instant
+--
+-- The deduction is still as its reservation has ended. Amendments tell of its last units if they were given up in parts.
+INSERT INTO additions (sku_id, order_id, ref, kind, units, ended, ended_at, created_at)
+SELECT d.sku_id, d.order_id, $3, 'retake', $4::integer,
+       CASE WHEN EXISTS (SELECT 1 FROM amendments a
+                         WHERE a.sku_id = $1 AND a.order_id = $2 AND a.returned IS NOT NULL AND a.created_at = d.ended_at)
+           THEN 0 ELSE d.quantity END,
+       CASE WHEN d.status = 'expired' THEN d.expires_at ELSE d.ended_at END, $5::timestamptz
+FROM deductions d WHERE d.sku_id = $1 AND d.order_id = $2;
+
 -- name: retake
 -- In: $1 sku_id, $2 order_id, $3 the segment that gives all of it (null: several give), $4 quantity, $5 the instant, $6 whether
 --     the SKU has a buyer limit
 --
--- The caller has seen, under the lock of the row, that its reservation has expired.
-UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4), committed_at = $5::timestamptz,
-    limited = nullif(coalesce(limited, false) OR $6, false)
+-- The caller has seen, under the lock of the row, that its reservation has ended.
+UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4),
+    committed_at = $5::timestamptz, ended_at = NULL, limited = nullif($6::boolean, false), counted_at = NULL
 WHERE sku_id = $1 AND order_id = $2;
+
+-- name: release_line
+-- In: $1 sku_id, $2 order_id, $3 how often the lines of the order were changed with this one
+UPDATE deductions SET revision = $3, removed = true WHERE sku_id = $1 AND order_id = $2;

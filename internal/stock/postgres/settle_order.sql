@@ -1,5 +1,5 @@
 -- Settle all lines of an order of several SKUs in one statement, if it is the usual order: each line is a reservation that has not
--- expired, and changes no other row than these statements say. Of any other order they change nothing, and return no row.
+-- expired and was never changed, and changes no other row than these statements say. Of any other order they change nothing, and return no row.
 --
 -- In:  $1 the keys that the order may have: the first one of an order counts, $2 buyer_id, only of an order of this buyer ('': of any),
 --      $3 the instant of the decision (null: now), $4 the deadline, $5 how long each row is waited for
@@ -22,7 +22,7 @@ WITH bounded AS MATERIALIZED (
     SELECT d.sku_id, d.order_id, d.expires_at
     FROM placed, unnest(skus) AS line (sku)
     CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = sku AND order_id = placed.order_id OFFSET 0 FOR UPDATE) AS d
-    WHERE d.status = 'reserved'
+    WHERE d.status = 'reserved' AND d.revision IS NULL
 ), decided AS MATERIALIZED (
     SELECT at
     FROM placed, (SELECT coalesce($3::timestamptz, clock_timestamp()) AS at, count(*) AS lines, min(expires_at) AS until FROM held) AS found
@@ -38,15 +38,13 @@ WITH bounded AS MATERIALIZED (
 ), done AS MATERIALIZED (
     SELECT inventory_require($4::timestamptz IS NULL OR clock_timestamp() <= $4, count(*)) FROM kept
 )
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at, d.reserve_micros,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at, d.reserve_micros,
        coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.at
 FROM committed d, done ORDER BY d.sku_id;
 
 -- name: cancel_order
 --
--- The units go back to the segments that gave them. If one of them is gone, or the buyer is counted, it is not the usual order. A SKU
--- gets its first buyer limit together with another layout: if the locked rows have the layout of this statement's snapshot, the
--- snapshot shows whether buyers are counted.
+-- The units go back to the segments that gave them. If one of them is gone, or the buyer is counted, it is not the usual order.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', $5, true)
 ), placed AS MATERIALIZED (
@@ -56,7 +54,7 @@ WITH bounded AS MATERIALIZED (
     WHERE NOT o.pruned AND ($2 = '' OR o.buyer_id = $2)
     ORDER BY n LIMIT 1
 ), held AS MATERIALIZED (
-    SELECT d.sku_id, d.order_id, d.expires_at, d.buyer_id, g.segments, g.units, g.same
+    SELECT d.sku_id, d.order_id, d.expires_at, d.limited, g.segments, g.units, g.same
     FROM placed, unnest(skus) AS line (sku)
     CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = sku AND order_id = placed.order_id OFFSET 0) AS seen
     CROSS JOIN LATERAL (
@@ -73,12 +71,12 @@ WITH bounded AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = sku AND order_id = placed.order_id AND quantity = g.all_units OFFSET 0 FOR UPDATE
     ) AS d
-    WHERE d.status = 'reserved'
+    WHERE d.status = 'reserved' AND d.revision IS NULL
 ), decided AS MATERIALIZED (
     SELECT at
     FROM placed, (
         SELECT coalesce($3::timestamptz, clock_timestamp()) AS at, count(*) AS lines, min(expires_at) AS until,
-               bool_and(same AND (SELECT count(*) FROM buyers n WHERE n.sku_id = held.sku_id AND n.buyer_id = held.buyer_id) = 0) AS uncounted
+               bool_and(same AND limited IS NOT TRUE) AS uncounted
         FROM held
     ) AS found
     WHERE lines = cardinality(skus) AND at < until AND uncounted
@@ -95,7 +93,7 @@ WITH bounded AS MATERIALIZED (
     SELECT inventory_require($4::timestamptz IS NULL OR clock_timestamp() <= $4, count(*))
     FROM returned, (SELECT count(*) FROM cancelled) AS all_lines
 )
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at, d.reserve_micros,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at, d.reserve_micros,
        coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.at
 FROM cancelled d, done ORDER BY d.sku_id;
 
@@ -117,7 +115,7 @@ WITH bounded AS MATERIALIZED (
     FROM placed, unnest(skus) AS line (sku)
     CROSS JOIN LATERAL (SELECT * FROM skus WHERE sku_id = sku OFFSET 0) AS k
     CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = k.sku_id AND order_id = placed.order_id OFFSET 0 FOR UPDATE) AS d
-    WHERE d.status = 'reserved' AND $7::bigint <= coalesce(k.max_reserve_us, nullif($8::bigint, 0), $7)
+    WHERE d.status = 'reserved' AND d.revision IS NULL AND $7::bigint <= coalesce(k.max_reserve_us, nullif($8::bigint, 0), $7)
 ), decided AS MATERIALIZED (
     SELECT at, at + $7 * interval '1 microsecond' AS later
     FROM placed, (
@@ -138,6 +136,6 @@ WITH bounded AS MATERIALIZED (
 ), done AS MATERIALIZED (
     SELECT inventory_require($4::timestamptz IS NULL OR clock_timestamp() <= $4, count(*)) FROM noted
 )
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at, d.reserve_micros,
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.committed_at, d.expires_at, d.reserve_micros,
        coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.at
 FROM extended d, done ORDER BY d.sku_id

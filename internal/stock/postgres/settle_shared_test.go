@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -76,7 +77,7 @@ func (s *sharers) is(what, sku string, a settled, want stock.DeductionStatus, un
 // TestSettlementsShareATransaction: commits, also of a part, and cancels; each is decided separately.
 func TestSettlementsShareATransaction(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 7)
 		s.reserve("a", "b", "c", "d", "e")
 		s.statements.begun.Store(0)
@@ -120,7 +121,7 @@ func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				s := openSharers(t, 3)
 				s.reserve("a", "b", "c")
 				s.exec("BEGIN; " + hold)
@@ -142,7 +143,7 @@ func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
 // TestASettlementThatWaitsForAResegment finds that the segment to which it would give units back is gone.
 func TestASettlementThatWaitsForAResegment(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 1)
 		batch := one("a", "o")
 		batch.Segment, batch.Orders[0].Quantity, batch.Orders[0].ReserveFor = 1, 2, time.Minute
@@ -175,7 +176,7 @@ func (s *sharers) locksWait(statements int) {
 // TestALateSettlementWritesNothing: the other settlements are written.
 func TestALateSettlementWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		s.reserve("a", "b")
 		s.beLate(`BEFORE UPDATE ON deductions FOR EACH ROW WHEN (NEW.sku_id = 'a')`)
@@ -198,7 +199,7 @@ func TestALateSettlementWritesNothing(t *testing.T) {
 // TestManySettlements: the size of one write is bounded.
 func TestManySettlements(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 26)
 		var waits []chan settled
 		letGo := s.store.HoldSettlements()

@@ -126,7 +126,7 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 	}
 	together := carry(taking.plain, h.takeTogether)
 	left := func(t taking) bool { return !(together && t.plain()) }
-	carry(func(t taking) bool { return t.order == nil && left(t) }, takeEach)
+	carry(func(t taking) bool { return t.order == nil && left(t) && t.LimitGroup == "" }, takeEach) // others may count the same buyers
 	carry(func(t taking) bool { return t.order != nil && left(t) && !divided(*t.order) }, orderEach)
 	return answers, nil
 }

@@ -3,9 +3,9 @@ package postgres_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -50,7 +50,7 @@ func (s *sharers) bought(sku string, want map[string]int64) {
 // TestBatchesWithALimitShareAStatement and count their buyers, also buyers that have bought before.
 func TestBatchesWithALimitShareAStatement(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openLimited(t, 3)
 		s.wants("before", <-s.deduct(t.Context(), limited("a", "x")), stock.Accepted)
 		s.wrote(0, 0, 1)
@@ -80,7 +80,7 @@ func TestBatchesWithALimitShareAStatement(t *testing.T) {
 // TestEachBatchWithALimitStandsForItself: whatever is wrong with one batch, the shared statement writes the others.
 func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openLimited(t, 8)
 		before := limited("b", "x")
 		before.Orders[0].Quantity = 2
@@ -122,7 +122,7 @@ func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 // TestABuyerThatSomebodyHoldsKeepsOnlyItsOwnBatch: a session has counted a buyer, and does not commit.
 func TestABuyerThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		for end, want := range map[string]stock.OutcomeKind{"COMMIT": stock.Limited, "ROLLBACK": stock.Accepted} {
 			s := openLimited(t, 3)
 			s.exec(`BEGIN; INSERT INTO buyers (sku_id, buyer_id, units, most) VALUES ('b', 'x', 2, 2)`)
@@ -138,10 +138,10 @@ func TestABuyerThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	})
 }
 
-// TestWhatChangesDuringASharedWrite: a buyer's last units are sold, or an order id is inserted, after the statement has
+// TestChangesDuringASharedWrite: a buyer's last units are sold, or an order id is inserted, after the statement has
 // read that they were free. The statement reaches the second batch late, because inserting the first one's buyer takes
 // long.
-func TestWhatChangesDuringASharedWrite(t *testing.T) {
+func TestChangesDuringASharedWrite(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]struct {
 		statement string
@@ -156,7 +156,7 @@ func TestWhatChangesDuringASharedWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				s := openLimited(t, 2)
 				s.stall(`BEFORE INSERT ON buyers FOR EACH ROW WHEN (NEW.sku_id = 'a')`)
 				got := s.together(limited("a", "x"), limited("b", "x"))

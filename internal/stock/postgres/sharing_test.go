@@ -238,7 +238,7 @@ func (s *sharers) holds(want map[string]int64) {
 
 func (s *sharers) audit() {
 	s.t.Helper()
-	if audit, err := s.store.Audit(s.t.Context(), ""); err != nil || !audit.OK() {
+	if audit, err := s.store.Audit(s.t.Context(), "", nil); err != nil || !audit.OK() {
 		s.t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
@@ -297,7 +297,7 @@ func (s *sharers) goOn() {
 // TestBatchesShareAStatement: batches of several SKUs that wait at the same time are one statement.
 func TestBatchesShareAStatement(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 20)
 		var batches []stock.Batch
 		want := map[string]int64{}
@@ -336,7 +336,7 @@ func TestBatchesShareAStatement(t *testing.T) {
 // TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU with a buyer limit.
 func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		counting := stock.NewSKU{SKU: "counting", Stock: 20, Segments: 2, Terms: stock.Terms{PerBuyerLimit: 1}}
 		if _, err := s.store.CreateSKU(t.Context(), counting, time.Time{}); err != nil {
@@ -367,7 +367,7 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 // TestEachBatchStandsForItself: whatever is wrong with one batch, the shared statement writes the others.
 func TestEachBatchStandsForItself(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 10)
 		fenced := one("a", "o")
 		fenced.Fence = stock.Fence{Token: 10, Owner: "x"}
@@ -412,7 +412,7 @@ func TestEachBatchStandsForItself(t *testing.T) {
 // TestKnownOrdersShareAWriteWithNewOnes: one statement answers both.
 func TestKnownOrdersShareAWriteWithNewOnes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		for _, sku := range []string{"a", "b"} {
 			s.wants("before", <-s.deduct(t.Context(), one(sku, "o")), stock.Accepted)
@@ -430,7 +430,7 @@ func TestKnownOrdersShareAWriteWithNewOnes(t *testing.T) {
 // TestBatchesOfOneSKUDoNotShare: one row is written once by a statement.
 func TestBatchesOfOneSKUDoNotShare(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		other := one("a", "q")
 		other.Segment = 1
@@ -445,7 +445,7 @@ func TestBatchesOfOneSKUDoNotShare(t *testing.T) {
 // TestASharedWriteIsBounded: what exceeds the bound waits for the next one.
 func TestASharedWriteIsBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 26)
 		var batches []stock.Batch
 		for n := range 26 {
@@ -468,7 +468,7 @@ func TestASharedWriteIsBounded(t *testing.T) {
 // TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch: a session locks the row of a segment.
 func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		s.exec(`BEGIN; SELECT FROM stock_segments WHERE sku_id = 'b' FOR UPDATE`)
 		got := s.together(one("a", "o"), one("b", "o"), one("c", "o"))
@@ -489,7 +489,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 // TestABatchThatGetsItsRowLateWritesNothing: a session locks the row until the batch's time is over.
 func TestABatchThatGetsItsRowLateWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		late := one("b", "late")
 		s.exec(`BEGIN; SELECT FROM stock_segments WHERE sku_id = 'b' FOR UPDATE`)
@@ -508,7 +508,7 @@ func TestABatchThatGetsItsRowLateWritesNothing(t *testing.T) {
 // TestAnOrderIDThatSomebodyHoldsKeepsOnlyItsOwnBatch: a session has inserted an order id, and does not commit.
 func TestAnOrderIDThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		for end, want := range map[string]stock.OutcomeKind{"COMMIT": stock.Known, "ROLLBACK": stock.Accepted} {
 			s := openSharers(t, 3)
 			s.exec(`BEGIN; INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
@@ -529,7 +529,7 @@ func TestAnOrderIDThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 // for the order id. PostgreSQL must not abort the transaction.
 func TestACircleOfWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		s.exec(`BEGIN; INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
 		VALUES ('a', 'o', 1, 1, 'committed', now())`)
@@ -546,7 +546,7 @@ func TestACircleOfWaits(t *testing.T) {
 // TestAConstraintThatFiresInASharedWrite costs the other batches one statement each.
 func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		s.exec(`ALTER TABLE deductions ADD CHECK (order_id <> 'poison')`)
 		got := s.together(one("a", "o"), one("b", "good", "poison"), one("c", "o"))
@@ -563,7 +563,7 @@ func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 // TestASharedWriteThatIsLateWritesNothing: each of its batches then has its own deadline.
 func TestASharedWriteThatIsLateWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		s.beLate(slowOrder)
 		late := one("b", "late")
@@ -591,7 +591,7 @@ func TestASharedWriteThatIsLateWritesNothing(t *testing.T) {
 // notice.
 func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 4)
 		s.stall(slowOrder)
 		letGo := s.store.HoldWriter()
@@ -623,7 +623,7 @@ func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 // TestABatchDoesNotWaitForAWriterThatIsStuck: it is written alone.
 func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 1)
 		letGo, began := s.store.HoldWriter(), time.Now()
 		s.wants("a", <-s.deduct(t.Context(), one("a", "o")), stock.Accepted)
@@ -700,7 +700,7 @@ func TestAnOrderDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 func TestSharersRace(t *testing.T) {
 	busytest.Slow(t)
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const skus, workers, rounds = 12, 24, 40
 		s := openSharers(t, skus+2)
 		s.exec(fmt.Sprintf(`UPDATE skus SET per_buyer_limit = %d WHERE sku_id >= '%s'`, raceLimit, name(skus)))

@@ -1,15 +1,15 @@
 -- SKUs: create, read, change the terms, archive.
 --
 -- The terms are always the same columns, in this order: sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
--- max_reserve_us, archived_at.
+-- max_reserve_us, archived_at, limit_group.
 
 -- name: insert_sku
--- In:  $1 sku_id, $2 name, $3 initial stock, $4 segments, $5 the instant (null: now), $6 to $10 the terms
+-- In:  $1 sku_id, $2 name, $3 initial stock, $4 segments, $5 the instant (null: now), $6 to $11 the terms, without archived_at
 -- Out: the instant; no row if there is such a SKU
 INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
-                  max_reserve_us)
+                  max_reserve_us, limit_group)
 VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
-        nullif($10::bigint, 0))
+        nullif($10::bigint, 0), nullif($11, ''))
 ON CONFLICT (sku_id) DO NOTHING
 RETURNING created_at;
 
@@ -26,14 +26,15 @@ SELECT 1 FROM skus WHERE sku_id = $1;
 -- In:  $1 sku_id
 -- Out: name, initial stock, segments, the terms
 SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
-       coalesce(max_reserve_us, 0), archived_at
+       coalesce(max_reserve_us, 0), archived_at, coalesce(limit_group, '')
 FROM skus WHERE sku_id = $1;
 
 -- name: statuses
 -- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant (null: now), $5 until when no reservation is live (null:
---      not known)
+--      not known), $6 sku_ids (null: those that $1 to $3 name)
 -- Out: sku_id, name, layout, a JSON array of what each segment holds, all that was ever put in, reserved units, whether
---      reservations have expired whose units are not back, the terms
+--      reservations have expired whose units are not back, whether earlier orders are being counted for the buyer limit, since when
+--      all are (null: since the SKU was created, or not), the terms
 --
 -- It sums nothing over deductions, of which a hot SKU has very many, and of the ledger only what was not added up yet. Committed is what
 -- is neither available nor reserved. The audit proves all of that.
@@ -46,14 +47,23 @@ SELECT k.sku_id, k.name, k.layout, g.available,
        g.reserved > k.kept AND coalesce((SELECT true FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
            AND d.expires_at > coalesce($5::timestamptz, '-infinity')
            AND d.expires_at <= (SELECT coalesce($4::timestamptz, clock_timestamp())) LIMIT 1), false),
+       coalesce(k.counting, false) OR EXISTS (SELECT 1 FROM skus o WHERE o.counting AND o.limit_group = k.limit_group),
+       CASE WHEN k.limit_group IS NULL THEN k.limit_since
+            ELSE (SELECT max(o.limit_since) FROM skus o WHERE o.limit_group = k.limit_group) END,
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0), k.archived_at
-FROM (SELECT * FROM skus WHERE sku_id >= $1 AND sku_id <> $2 ORDER BY sku_id LIMIT $3::integer) AS k
+       coalesce(k.max_reserve_us, 0), k.archived_at, coalesce(k.limit_group, '')
+FROM unnest(coalesce($6::text[], ARRAY(SELECT sku_id FROM skus WHERE sku_id >= $1 AND sku_id <> $2 ORDER BY sku_id LIMIT $3::integer))) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM skus WHERE sku_id = asked.id OFFSET 0) AS k
 CROSS JOIN LATERAL (
     SELECT json_agg(available ORDER BY segment)::text AS available, sum(reserved)::bigint AS reserved
     FROM stock_segments WHERE sku_id = k.sku_id
 ) AS g
 ORDER BY k.sku_id;
+
+-- name: names
+-- In:  $1 the first text, $2 how many
+-- Out: sku_id, name
+SELECT sku_id, name FROM skus WHERE sku_id >= $1 ORDER BY sku_id LIMIT $2;
 
 -- name: views
 -- In:  $1 sku_ids, $2 until when no reservation is live (null: not known)
@@ -65,7 +75,7 @@ SELECT k.sku_id, k.layout, g.available, g.version,
             AND d.expires_at <= g.look_until
         ORDER BY d.expires_at LIMIT 1),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0), k.archived_at
+       coalesce(k.max_reserve_us, 0), k.archived_at, coalesce(k.limit_group, '')
 FROM skus k
 CROSS JOIN LATERAL (
     SELECT json_agg(available ORDER BY segment)::text AS available, json_agg(version ORDER BY segment)::text AS version,
@@ -88,34 +98,15 @@ SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2;
 -- In:  $1 sku_id
 -- Out: name, the terms
 SELECT name, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
-       coalesce(max_reserve_us, 0), archived_at
+       coalesce(max_reserve_us, 0), archived_at, coalesce(limit_group, '')
 FROM skus WHERE sku_id = $1;
 
 -- name: update_profile
--- In: $1 sku_id, $2 name, $3 to $7 the terms. A buyer who holds more than the limit keeps it.
+-- In: $1 sku_id, $2 name, $3 to $8 the terms, without archived_at. A buyer who holds more than the limit keeps it.
 UPDATE skus SET name = $2, sale_starts_at = $3, sale_ends_at = $4, per_buyer_limit = nullif($5::bigint, 0),
-                max_quantity = nullif($6::integer, 0), max_reserve_us = nullif($7::bigint, 0)
+                max_quantity = nullif($6::integer, 0), max_reserve_us = nullif($7::bigint, 0),
+                limit_group = nullif($8, '')
 WHERE sku_id = $1;
-
--- name: count_all_buyers :patient
--- In: $1 sku_id, $2 the new limit per buyer
-INSERT INTO buyers (sku_id, buyer_id, units, most)
-SELECT $1, buyer_id, sum(quantity), greatest(sum(quantity), $2)
-FROM deductions WHERE sku_id = $1 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
-GROUP BY buyer_id;
-
--- name: mark_limited :patient
--- In: $1 sku_id, $2 how many
---
--- It waits for nobody: a commit that holds a deduction may wait for the row of the SKU.
-UPDATE deductions SET limited = true WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM deductions
-    WHERE sku_id = $1 AND buyer_id IS NOT NULL AND limited IS NULL AND (status = 'reserved' OR status = 'committed')
-    LIMIT $2 FOR UPDATE SKIP LOCKED));
-
--- name: drop_buyers :patient
--- In: $1 sku_id
-DELETE FROM buyers WHERE sku_id = $1;
 
 -- name: archive_segments
 -- In: $1 sku_id, $2 the layout of archived SKUs

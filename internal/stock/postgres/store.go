@@ -78,7 +78,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	case !strings.Contains(databaseURL, "pool_max_conns"):
 		config.MaxConns = defaultConns
 	}
-	ConnectSoon(config.ConnConfig)
+	connectSoon(config.ConnConfig)
 	clock := &serverClock{}
 	sessions := newSessions(config.ConnConfig, clock)
 	for _, change := range configure {
@@ -93,7 +93,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	config.AfterConnect = sessions.note(config.AfterConnect)
 	config.PrepareConn = sessions.fits
 	renewal := &renewal{}
-	pool, err := renewal.open(ctx, config)
+	pool, err := renewal.open(ctx, config, sessions)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,13 +61,13 @@ func TestStore(t *testing.T) {
 		cases   []stocktest.Case
 	}
 	ways := map[string]way{
-		"alone":      {postgres.ShareNothing, slices.Concat(stocktest.CalmCases(), stocktest.RacingCases())},
+		"alone":      {postgres.ShareNothing, slices.Concat(stocktest.CalmCases(), stocktest.ForgetCases(), stocktest.RacingCases())},
 		"sharing":    {postgres.ShareWaiting, stocktest.RacingCases()},
-		"all shared": {postgres.ShareAll, slices.Concat(stocktest.CalmCases(), stocktest.RacingCases())},
+		"all shared": {postgres.ShareAll, slices.Concat(stocktest.CalmCases(), stocktest.ForgetCases(), stocktest.RacingCases())},
 	}
 	late := stocktest.LateCases()
 	if testing.Short() {
-		ways, late = map[string]way{"all shared": {postgres.ShareAll, stocktest.CalmCases()}}, nil
+		ways, late = map[string]way{"all shared": {postgres.ShareAll, slices.Concat(stocktest.CalmCases(), stocktest.ForgetCases())}}, nil
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +78,19 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestGroups is TestStore for buyer limits that count over several SKUs.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	for name, sharing := range map[string]postgres.Sharing{"alone": postgres.ShareNothing, "all shared": postgres.ShareAll} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stocktest.RunVirtually(t, benchOf(postgres.Open, sharing, ""), stocktest.GroupCases()...)
+		})
+	}
+}
+
 // TestStoreInEveryMode sends every statement in each other way that the driver knows and a URL may ask for: shared ones, and where
-// these refuse something, those of one batch. Who meets whom does not depend on the way. In the mode describe_exec the driver sends
+// these refuse something, those of one batch. Collisions do not depend on the way. In the mode describe_exec the driver sends
 // what it does in cache_describe, and asks for the types each time.
 func TestStoreInEveryMode(t *testing.T) {
 	busytest.Slow(t)
@@ -117,8 +127,36 @@ func benchOf(open opening, sharing postgres.Sharing, parameters string) func(t *
 			defer conn.Close(ctx)
 			_, err = conn.Exec(ctx, statement)
 			return err
-		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, url) }}
+		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, url) }, Dump: func(ctx context.Context) ([]string, error) {
+			return dump(ctx, url)
+		}}
 	}
+}
+
+// dump returns every row of every table, each value between blanks.
+func dump(ctx context.Context, url string) (all []string, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, `SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'`)
+	if err != nil {
+		return nil, err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range names {
+		rows, err := conn.Query(ctx, `SELECT (SELECT ' ' || string_agg(value, ' ') || ' ' FROM jsonb_each_text(to_jsonb(t))) FROM `+name+` AS t`)
+		if err != nil {
+			return nil, err
+		}
+		some, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, err
 }
 
 // hold locks all rows of a database, until they are released.
@@ -213,7 +251,7 @@ func is(t *testing.T, conn *pgx.Conn, query string) (yes bool) {
 // earlier stock, against which PostgreSQL checks the CHECK.
 func TestBatchThatWaitedForARestock(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, conn := fresh(t, 1)
 		if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE stock_segments SET available = available + 9"); err != nil {
 			t.Fatal(err)
@@ -254,7 +292,7 @@ func textsOf(orders []stock.Order) (columns []any) {
 // TestBatchStatementDecidesShortage: a shortage is a result of the statement, without a CHECK that fires.
 func TestBatchStatementDecidesShortage(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		_, conn := fresh(t, 5)
 		statement := postgres.Statements().Of("deduct").Text
 		var before, after *int64
@@ -273,7 +311,7 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 // TestBatchStatementDecidesLimits: a buyer at the limit is a result too, which names the buyer.
 func TestBatchStatementDecidesLimits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		_, conn := fresh(t, 9)
 		statement := postgres.Statements().Of("deduct_limited").Text
 		for _, c := range []struct {
@@ -290,7 +328,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 			var stale bool
 			var at *time.Time
 			args := []any{
-				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), nil,
+				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), nil, "a",
 			}
 			err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
 				Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
@@ -304,7 +342,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 // TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours expects.
 func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, conn := fresh(t, 10)
 		if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {
 			t.Fatal(err)

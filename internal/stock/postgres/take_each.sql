@@ -17,8 +17,8 @@
 --      It fails by inventory_require if it ends after the deadline or the end of a sale, or if what it has read is not so any more.
 --
 -- It only accepts. It skips a row that another transaction holds, or whose layout or fence does not match, so it waits for no row of a
--- segment. It takes nothing from a row that does not hold what all lines want. What is known, and whether buyers have
--- room, is read first, without a wait: so it keeps out only itself. Then buyers are counted and orders inserted, which may wait for
+-- segment. It takes nothing from a row that does not hold what all lines want. Known orders, and the room of buyers,
+-- are read first, without a wait: so it keeps out only itself. Then buyers are counted and orders inserted, which may wait for
 -- others that do the same, and these may want a row that is locked here. The bound on the wait ends such a deadlock. If
 -- another transaction has sold to a buyer or inserted an order id meanwhile, the numbers do not agree at the end or the insert fails.
 --

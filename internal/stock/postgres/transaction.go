@@ -142,6 +142,11 @@ func (t transaction) Notify(statements *tables.Statements, sku string) {
 	statements.Exec("notify", sku)
 }
 
+// Rename implements [tables.Tx].
+func (transaction) Rename(statements *tables.Statements, sku, orderID string, f stock.Forgetting) {
+	statements.Exec("forget_in_deduction", sku, orderID, f.Renamed(orderID), f.BuyerID, f.Name)
+}
+
 // RowWait implements [tables.Tx].
 func (t transaction) RowWait(statements *tables.Statements, wait time.Duration) {
 	limit := t.db.sessions.all["lock_timeout"].value
@@ -189,8 +194,8 @@ func (t transaction) Swept() *tables.Swept { return t.db.swept }
 const waitedLong = 50 * time.Millisecond
 
 // inTime makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
-// inserted. If the first of its sales has ended meanwhile, it begins again. What it has reserved lasts as long as was asked from now
-// on, when it has all of its rows. given is the instant to decide by; it is not moved.
+// inserted. If the first of its sales has ended meanwhile, it begins again. Its reservations last as long as was asked, from
+// now on, when it has all of its rows. given is the instant to decide by; it is not moved.
 func (t transaction) inTime(ctx context.Context, given, ends time.Time, taken []*stock.Deduction) error {
 	if len(taken) == 0 || !given.IsZero() {
 		return nil
@@ -210,7 +215,7 @@ func (t transaction) inTime(ctx context.Context, given, ends time.Time, taken []
 		return err
 	}
 	for _, d := range reserved {
-		d.ExpiresAt = since.Add(d.ReserveFor)
+		d.CreatedAt, d.ExpiresAt = since, since.Add(d.ReserveFor)
 		write.Exec("postpone", d.SKU, d.OrderID, since, d.ExpiresAt)
 	}
 	return t.Send(ctx, write)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -30,12 +29,12 @@ END $$;
 CREATE TRIGGER early AFTER INSERT ON deductions FOR EACH ROW EXECUTE FUNCTION raise();
 CREATE CONSTRAINT TRIGGER late AFTER INSERT ON deductions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION raise()`
 
-// TestServersErrorsSayWhetherTheyUndo has batches fail with SQLSTATEs, in their statement and in their commit. Whoever answers with
-// one of a transaction that was undone has written nothing. Of one that a pooler sends when it has lost the server, or that the
-// server sends as it goes, the outcome is not known; but nothing is written before the commit was sent.
+// TestServersErrorsSayWhetherTheyUndo has batches fail with SQLSTATEs, in their statement and in their commit. A server that
+// answers with one of a transaction that was undone has written nothing. The outcome is not known of one that a pooler sends when it has
+// lost the server, or that the server sends as it goes; but nothing is written before the commit was sent.
 func TestServersErrorsSayWhetherTheyUndo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		s.exec(raise)
 		ways := map[string]func(*postgres.Store) error{
@@ -92,7 +91,7 @@ func TestNothingIsWrittenWithoutAConnection(t *testing.T) {
 	for name, verb := range cutVerbs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				s := openSharers(t, 2)
 				var refuses atomic.Bool
 				store, err := postgres.Open(t.Context(), s.url, 1, func(c *pgxpool.Config) {

@@ -41,7 +41,7 @@ func (s *Store) ListenAt(databaseURL string) error {
 	if err != nil {
 		return fmt.Errorf("read the direct URL: %w", err) // pgx keeps the password out of it
 	}
-	ConnectSoon(config.ConnConfig)
+	connectSoon(config.ConnConfig)
 	s.listener = listener{config.ConnConfig, newSessions(config.ConnConfig, nil)}
 	return nil
 }
@@ -68,7 +68,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 	}
 	listening()
 	for {
-		switch notification, err := nextNotification(ctx, conn); {
+		switch notification, err := s.nextNotification(ctx, conn); {
 		case err != nil:
 			return fmt.Errorf("wait for notifications: %w", err)
 		case notification != nil && notification.Channel != echoes:
@@ -96,7 +96,7 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 	if s.listener.sessions.shared.Load() {
 		return ErrDeaf
 	}
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	asking, cancel := context.WithTimeout(ctx, s.sessions.pace.connect(s.listener.config, askTimeout))
 	defer cancel()
 	if _, err := conn.Exec(asking, listen); err != nil {
 		return fmt.Errorf("listen for notifications: %w", err)
@@ -106,12 +106,12 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("send a notification: %w", err)
 	}
 	for asked := time.Now(); ; {
-		switch notification, err := nextNotification(ctx, conn); {
+		switch notification, err := s.nextNotification(ctx, conn); {
 		case err != nil:
 			return fmt.Errorf("wait for an echo: %w", err)
 		case notification != nil && notification.Channel == echoes && notification.Payload == mine:
 			return nil
-		case notification == nil, time.Since(asked) > silence+askTimeout: // it is silent, or hears what others say in another database
+		case notification == nil, time.Since(asked) > silence+s.sessions.pace.ping(askTimeout): // it is silent, or hears what others say in another database
 			return ErrDeaf
 		}
 	}
@@ -119,22 +119,22 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 
 // nextNotification returns nil if none came for a while and the connection lives. Without that check Watch would wait for a
 // server that has gone.
-func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	quiet, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	notification, err := conn.WaitForNotification(quiet)
 	if notification != nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return notification, err
 	}
-	if err := ping(ctx, conn); err != nil {
+	if err := s.ping(ctx, conn); err != nil {
 		return nil, err
 	}
 	notification, _ = conn.WaitForNotification(quiet) // it is over: only one that came before the answer to the ping
 	return notification, nil
 }
 
-func ping(ctx context.Context, conn *pgx.Conn) error {
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
+func (s *Store) ping(ctx context.Context, conn *pgx.Conn) error {
+	asking, cancel := context.WithTimeout(ctx, s.sessions.pace.ping(askTimeout))
 	defer cancel()
 	return conn.Ping(asking)
 }

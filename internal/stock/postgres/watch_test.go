@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"inventory/internal/busytest"
@@ -16,7 +15,7 @@ import (
 // TestWatchHearsRestocks: once each, none for a replay, none for a deduction.
 func TestWatchHearsRestocks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, _ := fresh(t, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
@@ -52,7 +51,7 @@ func TestWatchHearsRestocks(t *testing.T) {
 // TestWatchHearsWhatComesBack: one notification for each write that gives units back and leaves some, none for others.
 func TestWatchHearsWhatComesBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, _ := fresh(t, 10)
 		ctx, cancel := context.WithCancel(t.Context())
 		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
@@ -148,7 +147,7 @@ func restock(sku, ref string) stock.Movement {
 // TestWatchEndsWithItsConnection also takes no connection from the pool.
 func TestWatchEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store, conn := fresh(t, 1)
 		listening, over := make(chan struct{}), make(chan error, 1)
 		go func() { over <- store.Watch(t.Context(), func() { close(listening) }, func(string) {}) }()

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"inventory/internal/busytest"
 	"inventory/internal/stock"
@@ -16,7 +15,7 @@ import (
 // forgotten before the last has sold.
 func TestActiveSKUsAreCheap(t *testing.T) {
 	busytest.Slow(t)
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const callers, each, bound = 500, 20, 50 << 20
 		s := serve(t, selling.Config{Store: endless{}})
 		before := inUse()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -37,7 +38,7 @@ func (h *hall) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 
 // TestABatchHasALimit writes one order at a time.
 func TestABatchHasALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store := &hall{levels: []int64{99}, gate: make(chan struct{})}
 		s := serve(t, selling.Config{Store: store, BatchLimit: 1})
 		var wg sync.WaitGroup

@@ -74,6 +74,8 @@ func (endless) Now() time.Time { return time.Now() }
 func (endless) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }
 
 // Expired reports none.
+func (endless) BeingCounted(context.Context, int) ([]string, error) { return nil, nil }
+
 func (endless) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {
@@ -88,7 +90,7 @@ func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, erro
 // order took.
 func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku string) time.Duration)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		a, seen := &answers{}, &counts{}
 		s := serve(t, selling.Config{
 			Store: endless{}, Observer: seen.note, Lock: func(string, int) locking.Locker { return a }, LockAlways: true,

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -38,7 +39,7 @@ func (s stale) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 // TestAFailedSweepCostsItsBuyerAlone: the other orders of the batch get their answers, and each only one.
 func TestAFailedSweepCostsItsBuyerAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store := stale{gate: make(chan struct{})}
 		s := serve(t, selling.Config{Store: store})
 		var wg sync.WaitGroup
@@ -77,7 +78,7 @@ func (sharedStale) Expire(ctx context.Context, _ string, _ time.Time) (int, erro
 // TestASharedOrderWaitsForExpiredUnitsInItsTime: no longer than until its deadline, as an order that shares no write.
 func TestASharedOrderWaitsForExpiredUnitsInItsTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		close(gate)
 		s := selling.NewService(selling.Config{Store: sharedStale{stale{gate: gate}}})

@@ -11,7 +11,7 @@ import (
 
 // Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. It takes no lock: each row has its layout, and
 // refuses a batch that was made for another. So all workers, in every process, learn of new segments and terms. Created is false when the same change
-// was made before. CodeRefReused means that the ref belongs to another change. CodeInsufficientStock means that an adjustment
+// was made before. A limit per buyer holds at once, but for what buyers have from before: see [stock.Status] Counting. CodeRefReused means that the ref belongs to another change. CodeInsufficientStock means that an adjustment
 // would take away more than is available.
 func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	if err := m.Check(); err != nil {
@@ -28,6 +28,11 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		start := time.Now()
 		if created, err = s.store.Move(writing, m); m.Kind == stock.Resegmented {
 			s.observe(Activity{Kind: Resegmented, Took: time.Since(start)})
+		}
+		if err == nil && (m.Terms.PerBuyerLimit.Set || m.Terms.LimitGroup.Set) {
+			counting, cancel := context.WithTimeout(writing, s.answerWithin/2)
+			defer cancel()
+			s.countNow(counting, m.SKU)
 		}
 		return err
 	})
@@ -48,6 +53,25 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 		return stock.Status{}, false, err
 	}
 	return s.change(ctx, sku.SKU, "create SKU", func(writing context.Context) (bool, error) { return s.store.CreateSKU(writing, sku, s.at()) })
+}
+
+// TryCreateSKU returns what CreateSKU would, and leaves everything as it is.
+func (s *Service) TryCreateSKU(ctx context.Context, sku stock.NewSKU) (status stock.Status, created bool, err error) {
+	if err := sku.Check(); err != nil {
+		return stock.Status{}, false, err
+	}
+	err = s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
+		created, err = s.store.TryCreateSKU(writing, sku, s.at())
+		return err
+	})
+	if err != nil {
+		return stock.Status{}, false, stock.Unavailable(err, "try to create SKU")
+	}
+	if created {
+		return sku.Fresh(), true, nil
+	}
+	status, err = s.SKU(ctx, sku.SKU)
+	return status, false, err
 }
 
 // Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same

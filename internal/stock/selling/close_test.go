@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -79,7 +80,7 @@ func directWrites() map[string]func(context.Context, *Service) error {
 func TestCloseFinishesEveryWrite(t *testing.T) {
 	t.Parallel()
 	for name, write := range directWrites() {
-		synctest.Test(t, func(t *testing.T) {
+		busytest.Virtual(t, func(t *testing.T) {
 			store := &held{release: make(chan struct{})}
 			s := NewService(Config{Store: store})
 			wrote, closed := make(chan error, 1), make(chan error, 1)
@@ -105,7 +106,7 @@ func TestCloseFinishesEveryWrite(t *testing.T) {
 func TestCloseEndsWritesThatTakeTooLong(t *testing.T) {
 	t.Parallel()
 	for name, write := range directWrites() {
-		synctest.Test(t, func(t *testing.T) {
+		busytest.Virtual(t, func(t *testing.T) {
 			s := NewService(Config{Store: &held{}})
 			wrote := make(chan error, 1)
 			go func() { wrote <- write(t.Context(), s) }()

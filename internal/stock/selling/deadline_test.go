@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -75,7 +76,7 @@ func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				store := &slowly{}
 				s := serve(t, selling.Config{Store: store, AnswerWithin: selling.DefaultAnswerWithin})
 				start := time.Now()
@@ -96,10 +97,10 @@ func (s crowded) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, 
 	return s.endless.Deduct(ctx, b)
 }
 
-// TestWhoHasWaitedTooLongIsTooMany: an order that has waited in the queue until there is no time for a write is told that too many
+// TestOrderThatWaitedTooLongIsOverloaded: an order that has waited in the queue until there is no time for a write is told that too many
 // wait, as if all of its time were over. The database has failed nobody.
-func TestWhoHasWaitedTooLongIsTooMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+func TestOrderThatWaitedTooLongIsOverloaded(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := serve(t, selling.Config{Store: crowded{}, AnswerWithin: selling.DefaultAnswerWithin})
 		var buyers sync.WaitGroup
 		for n, want := range []stock.Code{"", stock.CodeOverloaded} {

@@ -165,7 +165,7 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	return latest
 }
 
-// write calls do with the context of a write. That ends at a deadline, but not when the caller leaves: a commit is not cancelled in
+// write calls do with the context of a write. Such a context ends at a deadline, but not when the caller leaves: a commit is not cancelled in
 // flight. Close waits for the write; when it has waited long enough, the context ends.
 func (s *Service) write(ctx context.Context, deadline time.Time, do func(writing context.Context) error) error {
 	if err := ctx.Err(); err != nil {

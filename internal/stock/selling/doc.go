@@ -1,4 +1,4 @@
-// Package selling sells stock. Workers write orders in batches, each batch to one segment; a merge fills what no single
+// Package selling sells stock. Workers write orders in batches, each batch to one segment. A merge fills orders that no single
 // segment can fill.
 //
 // # The path of a deduction
@@ -17,8 +17,8 @@
 //	  - The write is one transaction of the [stock.Store], relative and conditional. It locks the segment's row, checks the
 //	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path. So a
 //	    worker that has lost its lock without noticing changes nothing, and a worker without a lock sells nothing twice.
-//	  - A few orders that need nothing but to be written wait for a write that batches of different SKUs share
-//	    ([stock.Sharer]), without a goroutine: the writer takes them, answers them, and makes the next step.
+//	  - Small batches join a shared write ([stock.Sharer]). No goroutine waits for it: the writer pops the orders, replies to
+//	    them and starts the next batch.
 //	  - The worker keeps the lock from batch to batch while there is work, and offers it to others every turn.
 //	  - A merge takes the locks of the segments that hold something as a MultiLock, with its own as a part. Then, with the
 //	    locks or without, it locks the rows of all segments, ascending. So its refusals are final. It leaves the
@@ -86,8 +86,8 @@
 //     Redis with a clock ahead has been here; then the worker still holds its lock, gets a token above the row's, and goes on
 //     with that.
 //   - Somebody else holds the row of a segment for long: a write waits 50 ms for it, and then takes from another segment. That segment
-//     is tried last for half a second, and for up to eight if it is still held. A merge leaves out rows that are held. What only these
-//     could fill is not decided (503, nothing is written). Units that come back go to rows that are free. Resegmenting, fewer
+//     is tried last for half a second, and for up to eight if it is still held. A merge leaves out rows that are held. Orders that only
+//     these could fill are not decided (503, nothing is written). Units that come back go to rows that are free. Resegmenting, fewer
 //     units and new terms wait for all rows.
 //   - Redis is gone: a breaker keeps workers from waiting for it, and finds out when it is back. All goes on under the guard.
 //   - A caller leaves: its order is dropped if its write has not begun, and finished if it has.

@@ -99,7 +99,7 @@ func (s stuckExpiry) Expire(_ context.Context, sku string, _ time.Time) (int, er
 // TestASweepGoesOn: a SKU whose reservations cannot be ended delays no other SKU.
 func TestASweepGoesOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store := stuckExpiry{swept: make(chan string, 1)}
 		serve(t, selling.Config{Store: store})
 		busytest.Receive(t, "a sweep of the other SKU", store.swept)
@@ -138,7 +138,7 @@ func (s heldExpiry) Expire(ctx context.Context, sku string, _ time.Time) (int, e
 // TestASweepWaitsForHeldRowsThatAreOverdue: what has just expired may wait for the next sweep.
 func TestASweepWaitsForHeldRowsThatAreOverdue(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		now := time.Now()
 		store := heldExpiry{waited: make(chan string, 9), since: map[string]time.Time{"overdue": now.Add(-time.Minute), "new": now.Add(time.Hour)}}
 		serve(t, selling.Config{Store: store, Clock: time.Now})

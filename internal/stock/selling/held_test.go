@@ -18,11 +18,11 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestWhatSomebodyHoldsDelaysNoOtherSKU: another transaction holds the rows of some SKUs, or of their buyers, or order
+// TestHeldSKUDelaysNoOther: another transaction holds the rows of some SKUs, or of their buyers, or order
 // ids that it has not committed, until the orders of all other SKUs are answered. Buyers of these SKUs wait. The 99th percentile of
 // all other orders at most doubles, beside a control without such a transaction. There are several such SKUs, because a batch that
 // meets no other is written alone: the others meet each other.
-func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
+func TestHeldSKUDelaysNoOther(t *testing.T) {
 	busytest.Slow(t)
 	const insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
 		SELECT sku_id, 'held %d', 1, 0, 'committed', now() FROM skus WHERE sku_id ~ '^stuck'`

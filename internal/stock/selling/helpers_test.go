@@ -7,6 +7,9 @@ package selling_test
 //   - endless: is a store of one segment that never runs short, and answers at once
 //   - startRedis: starts a Redis until the end of the test
 //
+// changing_meet_test.go
+//   - lines: are so many units of the first SKUs
+//
 // close_test.go
 //   - held: is a store of one SKU that lets no write end until it is released
 //
@@ -29,6 +32,7 @@ package selling_test
 //
 // machine_test.go
 //   - holdsToItsModel: sends sequences to processes of a world, and compares them with the model
+//   - machine: is a model and the services that should behave like it
 //
 // many_turns_test.go
 //   - gate: is a store that stands still until it is opened

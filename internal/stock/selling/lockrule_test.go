@@ -2,8 +2,9 @@ package selling
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"inventory/internal/busytest"
 )
 
 // batches plays writes.
@@ -42,7 +43,7 @@ func TestALockIsTakenWhileOrdersQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				b := &batches{}
 				if c.play(b); b.locks() != c.want {
 					t.Errorf("locks: %t, want %t", b.locks(), c.want)

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/locking"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
@@ -120,7 +120,7 @@ func (s someWrites) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResul
 func TestManySKUsNeedFewLocks(t *testing.T) {
 	t.Parallel()
 	const skus, callers, each, most = 1000, 64, 60, 0.1
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		free := &answers{}
 		s := serve(t, selling.Config{Store: someWrites{}, Lock: func(string, int) locking.Locker { return free }})
 		var wg sync.WaitGroup

@@ -13,9 +13,15 @@ import (
 type model struct {
 	skus   map[string]*modelSKU
 	orders map[string]stock.MultiOrder
+	taking map[string]int64 // units that lines before the one at hand take, by limit group
+	// Of orders of several SKUs: which SKUs have been lines and whether they still are, whose they are, and their changes by order id and ref.
+	lines   map[string]map[string]bool
+	owners  map[string]string
+	changes map[[2]string]stock.OrderChange
 }
 
 type modelSKU struct {
+	model      *model
 	created    stock.NewSKU
 	segments   int
 	layout     int64
@@ -43,7 +49,7 @@ func (m *model) create(n stock.NewSKU) []stock.Code {
 	switch {
 	case known == nil:
 		m.skus[n.SKU] = &modelSKU{
-			created: n, segments: n.Segments, layout: 1, put: n.Stock, available: n.Stock,
+			model: m, created: n, segments: n.Segments, layout: 1, put: n.Stock, available: n.Stock,
 			deductions: make(map[string]*stock.Deduction), amendments: make(map[[2]string]stock.Amendment),
 		}
 		return []stock.Code{""}
@@ -54,24 +60,46 @@ func (m *model) create(n stock.NewSKU) []stock.Code {
 	}
 }
 
-func (s *modelSKU) held(buyer string) (units int64) {
-	for _, d := range s.deductions {
-		if d.Status.Live() && d.BuyerID == buyer {
-			units += d.Quantity
+// limited returns the SKUs over which the buyer limit counts.
+func (s *modelSKU) limited() (all []*modelSKU) {
+	for _, other := range s.model.skus {
+		if other == s || s.created.LimitGroup != "" && other.created.LimitGroup == s.created.LimitGroup {
+			all = append(all, other)
 		}
 	}
-	return units
+	return all
 }
 
-// ordersOf returns the order ids under which a buyer holds units, ascending.
+// held returns how many units count for a buyer.
+func (s *modelSKU) held(buyer string) (units int64) {
+	for _, sku := range s.limited() {
+		for _, d := range sku.deductions {
+			if d.Status.Live() && d.BuyerID == buyer {
+				units += d.Quantity
+			}
+		}
+	}
+	return units + s.model.taking[s.created.LimitGroup]
+}
+
+// takes notes units that a line takes, for the lines after it.
+func (s *modelSKU) takes(units int64) {
+	if group := s.created.LimitGroup; group != "" {
+		s.model.taking[group] += units
+	}
+}
+
+// ordersOf returns the order ids under which a buyer holds units that count, ascending.
 func (s *modelSKU) ordersOf(buyer string) (ids []string) {
-	for id, d := range s.deductions {
-		if d.Status.Live() && d.BuyerID == buyer {
-			ids = append(ids, id)
+	for _, sku := range s.limited() {
+		for id, d := range sku.deductions {
+			if d.Status.Live() && d.BuyerID == buyer {
+				ids = append(ids, id)
+			}
 		}
 	}
 	slices.Sort(ids)
-	return ids
+	return slices.Compact(ids)
 }
 
 // refusals returns all codes with which a new order may be refused.
@@ -127,15 +155,14 @@ func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deducti
 	return s.take(o, now), []stock.Code{""}
 }
 
-// settle settles one deduction. late takes its units again if its reservation has expired.
+// settle settles one deduction. late takes its units again if its reservation has ended.
 func (m *model) settle(sku string, w stock.SettleRequest, now time.Time, late bool) (*stock.Deduction, []stock.Code) {
 	s := m.skus[sku]
 	if s == nil {
 		return nil, []stock.Code{stock.CodeUnknownSKU, stock.CodeUnknownDeduction}
 	}
 	d := s.deductions[w.OrderID]
-	order, several := m.orders[w.OrderID]
-	inOrder := several && slices.ContainsFunc(order.Lines, func(l stock.Line) bool { return l.SKU == sku })
+	_, inOrder := m.lines[w.OrderID][sku]
 	switch {
 	case d == nil || w.BuyerID != "" && w.BuyerID != d.BuyerID:
 		return nil, []stock.Code{stock.CodeUnknownDeduction}
@@ -152,15 +179,20 @@ func (m *model) settle(sku string, w stock.SettleRequest, now time.Time, late bo
 
 // settleOrder settles all lines of an order, or none.
 func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (lines []*stock.Deduction, codes []stock.Code) {
-	order, known := m.orders[w.OrderID]
-	if !known || w.BuyerID != "" && w.BuyerID != order.BuyerID {
+	if !m.finds(w.OrderID, w.BuyerID) {
 		return nil, []stock.Code{stock.CodeUnknownOrder}
 	}
 	var changed []stock.Deduction
-	live := false
-	for _, line := range order.Sorted().Lines {
-		s := m.skus[line.SKU]
-		after, code := s.settled(*s.deductions[w.OrderID], w, now, late, true)
+	live, skus := false, m.linesNow(w.OrderID)
+	m.taking = make(map[string]int64)
+	defer func() { m.taking = nil }()
+	for _, sku := range skus {
+		s := m.skus[sku]
+		before := *s.deductions[w.OrderID]
+		after, code := s.settled(before, w, now, late, true)
+		if w.MayRetake(before.Status) && after.Status == stock.StatusCommitted {
+			s.takes(after.Quantity)
+		}
 		if code != "" {
 			codes = append(codes, code)
 		}
@@ -168,13 +200,13 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 		changed = append(changed, after)
 	}
 	if codes == nil && w.Verb == stock.Commit && !live {
-		codes = append(codes, stock.CodeOrderEnded)
+		codes = append(codes, stock.CodeAlreadyCommitted)
 	}
 	if codes != nil {
 		return nil, codes
 	}
-	for i, line := range order.Sorted().Lines {
-		s := m.skus[line.SKU]
+	for i, sku := range skus {
+		s := m.skus[sku]
 		s.change(s.deductions[w.OrderID], changed[i], w)
 		lines = append(lines, s.deductions[w.OrderID])
 	}
@@ -208,15 +240,17 @@ func (s *modelSKU) settled(d stock.Deduction, w stock.SettleRequest, now time.Ti
 			return d, stock.CodeAlreadyCommitted
 		case d.Status == stock.StatusReturned && inOrder:
 			return d, ""
-		case late && d.Status == stock.StatusExpired && given > d.Quantity:
+		case d.Status == stock.StatusReturned:
+			return d, stock.CodeAlreadyCommitted
+		case late && w.MayRetake(d.Status) && given > d.Quantity:
 			return d, stock.CodeInvalidRequest
-		case late && d.Status == stock.StatusExpired && given <= s.available && (s.created.PerBuyerLimit == 0 || s.held(d.BuyerID)+given <= s.created.PerBuyerLimit):
+		case late && w.MayRetake(d.Status) && given <= s.available && (s.created.PerBuyerLimit == 0 || s.held(d.BuyerID)+given <= s.created.PerBuyerLimit):
 		case d.Status != stock.StatusReserved:
 			return d, stock.CodeNotReserved
 		case given > d.Quantity:
 			return d, stock.CodeInvalidRequest
 		}
-		d.Status, d.Quantity = stock.StatusCommitted, given
+		d.Status, d.Quantity, d.CommittedAt = stock.StatusCommitted, given, now
 		return d, ""
 	case stock.Extend:
 		switch until := now.Add(w.ExtendFor); {
@@ -298,7 +332,9 @@ func (s *modelSKU) change(d *stock.Deduction, after stock.Deduction, w stock.Set
 
 func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deduction, codes []stock.Code) {
 	taken := false
-	for _, line := range o.Lines {
+	m.taking = make(map[string]int64)
+	defer func() { m.taking = nil }()
+	for _, line := range o.Sorted().Lines {
 		s, of := m.skus[line.SKU], stock.Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
 		if s == nil {
 			codes = append(codes, stock.CodeUnknownSKU)
@@ -306,11 +342,12 @@ func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deducti
 		}
 		taken = taken || s.deductions[o.OrderID] != nil
 		codes = append(codes, s.refusals(of, now)...)
+		s.takes(line.Quantity)
 	}
 	if before, known := m.orders[o.OrderID]; known && sameLines(before, o) {
 		live := false
-		for _, line := range o.Lines {
-			d := m.skus[line.SKU].deductions[o.OrderID]
+		for _, sku := range m.inOrderOf(o) {
+			d := m.skus[sku].deductions[o.OrderID]
 			lines, live = append(lines, d), live || d.Status.Live()
 		}
 		if !live {
@@ -323,8 +360,9 @@ func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deducti
 	if len(codes) > 0 {
 		return nil, codes
 	}
-	m.orders[o.OrderID] = o
+	m.orders[o.OrderID], m.owners[o.OrderID], m.lines[o.OrderID] = o, o.BuyerID, make(map[string]bool)
 	for _, line := range o.Lines {
+		m.lines[o.OrderID][line.SKU] = true
 		of := stock.Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
 		lines = append(lines, m.skus[line.SKU].take(of, now))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -27,6 +28,8 @@ func (g gate) Views(ctx context.Context, _ ...string) (map[string]stock.View, er
 	}
 }
 
+func (gate) BeingCounted(context.Context, int) ([]string, error) { return nil, nil }
+
 func (gate) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
 func (gate) Watch(context.Context, func(), func(string)) error { return nil }
@@ -35,7 +38,7 @@ func (gate) Watch(context.Context, func(), func(string)) error { return nil }
 func gated(t *testing.T, test func(t *testing.T, s *Service, opened chan struct{})) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		opened, entered := make(chan struct{}), make(chan struct{}, 1)
 		s := NewService(Config{Store: gate{entered: entered, opened: opened}, AnswerWithin: time.Minute})
 		t.Cleanup(func() {

@@ -21,9 +21,9 @@ func (p *placings) Order(ctx context.Context, placement stock.Placement) ([]stoc
 	return p.Store.Order(ctx, placement)
 }
 
-// TestWhatALookRefusesIsNotTried: if a look shows that a line cannot be filled, the order is refused without locks or
+// TestOrderRefusedByALookIsNotTried: if a look shows that a line cannot be filled, the order is refused without locks or
 // writes.
-func TestWhatALookRefusesIsNotTried(t *testing.T) {
+func TestOrderRefusedByALookIsNotTried(t *testing.T) {
 	eachStore(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
 		store := &placings{Store: w.store}

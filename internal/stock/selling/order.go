@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +23,9 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if len(order.Lines) <= mediumOrder {
 		s.lastSmaller.Store(time.Now().UnixNano())
 	}
-	for _, line := range order.Lines {
-		if err := s.soldOut.entry(line.SKU).refuse(order.Of(line).Key(), order.OrderID); err != nil {
-			s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
-			return nil, false, err
-		}
+	if refusal := s.refuseFromCache(order); refusal != nil {
+		s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
+		return nil, false, refusal
 	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	places := s.placing
@@ -57,19 +54,50 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		lines[i].OrderID = order.OrderID
 	}
 	if lines = inOrderOf(order, lines); !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
-		return nil, false, orderEnded(lines)
+		return nil, false, refusalOfAll(lines, stock.OrderEnded)
 	}
 	return lines, created, nil
 }
 
-// orderEnded is the error for an order of which no line holds anything.
-func orderEnded(lines []stock.Deduction) error {
-	ended := stock.OrderEnded(lines[0])
-	ended.SKU = ""
-	for _, d := range lines {
-		ended.Lines = append(ended.Lines, stock.OrderEnded(d))
+// termsFirst gives the refusal of an order the reason of the first line that is refused by its terms, if there is one: more stock would not
+// help.
+func termsFirst(refusal *stock.Error) *stock.Error {
+	for _, e := range refusal.Lines {
+		if e.Code != stock.CodeSoldOut && e.Code != stock.CodeInsufficientStock {
+			first := *e
+			first.Lines = refusal.Lines
+			return &first
+		}
 	}
-	return ended
+	return refusal
+}
+
+// refuseFromCache refuses an order if lines are known to be sold out, and the others were seen to have enough in the last second.
+// Otherwise it returns nil: a look names all lines that are short.
+func (s *Service) refuseFromCache(order stock.MultiOrder) error {
+	var refused []*stock.Error
+	var rest []stock.Line
+	for _, line := range order.Sorted().Lines {
+		if err := s.soldOut.entry(line.SKU).refuse(order.Of(line).Key(), order.OrderID); err != nil {
+			refused = append(refused, err)
+		} else {
+			rest = append(rest, line)
+		}
+	}
+	if refused == nil || !s.seen.has(rest, soldOutFor) {
+		return nil
+	}
+	return stock.RefusedLines(refused)
+}
+
+// refusalOfAll is the error for an order of which no line holds anything: each line has its own.
+func refusalOfAll(lines []stock.Deduction, of func(stock.Deduction) *stock.Error) error {
+	all := of(lines[0])
+	all.SKU = ""
+	for _, d := range lines {
+		all.Lines = append(all.Lines, of(d))
+	}
+	return all
 }
 
 // shopOrder returns the lines of an order that the shop made for a buyer under one of the buyer's own ids. If there is none,
@@ -80,7 +108,7 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	if err != nil {
 		return nil, "", err
 	}
-	if there == nil || there.BuyerID != order.BuyerID {
+	if there == nil || !there.IsOf(order.BuyerID) {
 		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
 	}
 	lines, _ = stock.Placement{Order: order}.Replay(there)
@@ -130,6 +158,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	single := true // one segment is to fill each line
 	held := 0      // tries that met a row which somebody else holds
+	freed := 0     // tries after which units came back in a limit group
 	for tries := 1; ctx.Err() == nil; tries++ {
 		overtaken(ctx, tries)
 		looked := time.Now()
@@ -175,11 +204,24 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
 				return nil, false, err
 			}
+		case s.freedInGroup(ctx, err, &freed):
 		case !errors.Is(err, stock.ErrLayout):
 			return lines, created, err
 		}
 	}
 	return nil, false, stock.Unwritten(context.Cause(ctx))
+}
+
+// freedInGroup reports whether a refusal by the limit of a group may not hold any more: reservations of the buyer had expired, and were
+// given back. times counts that, to a bound.
+func (s *Service) freedInGroup(ctx context.Context, refusal error, times *int) bool {
+	e, is := errors.AsType[*stock.Error](refusal)
+	if !is || e.LimitGroup == "" || *times == mostExpiries {
+		return false
+	}
+	*times++
+	due := s.dueInGroup(ctx, e.CountedAt(), e.LimitOf)
+	return due != nil && s.expireAll(ctx, due...) == nil
 }
 
 // look reads the order's SKUs in one snapshot, and refuses the order if that does not allow it, by the terms or because there is too
@@ -193,27 +235,33 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 	if err != nil {
 		return p, nil, err
 	}
+	var refused []*stock.Error
 	for i, line := range order.Lines {
 		view := views[line.SKU]
 		p.Lines[i] = placedLine(view, noSegment)
-		refusal = cmp.Or(refusal, s.refuses(view.Terms, line.SKU, order.Of(line)))
-	}
-	for _, line := range order.Lines {
-		view := views[line.SKU]
 		left := stock.Sum(view.Segments)
+		if e, ok := errors.AsType[*stock.Error](s.refuses(view.Terms, line.SKU, order.Of(line))); ok {
+			named := *e
+			named.SKU = line.SKU
+			refused = append(refused, &named)
+			continue
+		}
 		switch {
-		case refusal != nil, left >= line.Quantity:
+		case left >= line.Quantity:
 			continue
 		case s.over(line.SKU, view.NextExpiry):
 			return p, nil, cmp.Or(s.expire(ctx, line.SKU), stock.ErrLayout)
 		default:
-			refusal = stock.Shortage(line.SKU, left)
+			refused = append(refused, stock.Shortage(line.SKU, left))
 			if view.SoldOut() {
 				s.cacheSoldOut(line.SKU)
 			}
 		}
 	}
 	s.seen.learn(views)
+	if refused != nil {
+		refusal = termsFirst(stock.RefusedLines(refused))
+	}
 	return p, refusal, nil
 }
 
@@ -234,7 +282,7 @@ func fromFreeRows(lines []stock.Batch) []stock.Batch {
 
 // placedLine says where a line is to be taken from.
 func placedLine(view stock.View, segment int) stock.Batch {
-	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
+	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, LimitGroup: view.Terms.LimitGroup, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
 }
 
 // writeOrder writes a placement.
@@ -260,12 +308,21 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	return lines, created, nil
 }
 
-// inOrderOf returns deductions, which are ascending by SKU, in the order of the caller's lines.
+// inOrderOf returns deductions, which are ascending by SKU, in the order of the caller's lines. Of an order that was changed since, the
+// lines that were added come last.
 func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deduction {
-	return stock.Column(order.Lines, func(line stock.Line) stock.Deduction {
-		at, _ := slices.BinarySearchFunc(lines, line.SKU, func(d stock.Deduction, sku string) int { return strings.Compare(d.SKU, sku) })
-		return lines[at]
-	})
+	place := make(map[string]int, len(order.Lines))
+	for i, line := range order.Lines {
+		place[line.SKU] = i
+	}
+	at := func(d stock.Deduction) int {
+		if i, ordered := place[d.SKU]; ordered {
+			return i
+		}
+		return len(order.Lines)
+	}
+	slices.SortStableFunc(lines, func(a, b stock.Deduction) int { return at(a) - at(b) })
+	return lines
 }
 
 // Orders of several SKUs have very different sizes. So callers take turns by the lines that they order, and those that are under way
@@ -307,7 +364,7 @@ func (s *Service) sellsSmaller() bool {
 const mostSeen = 1 << 16
 
 // seen is what this process has read of the SKUs that orders of several SKUs ask for. An order whose SKUs were all seen is written
-// without a look at them. What was seen may be out of date, and costs only such a look then: the write compares the layout,
+// without a look at them. An old view costs only such a look: the write compares the layout,
 // which every change of the terms raises, and what the segments hold.
 type seen struct {
 	mu    sync.Mutex
@@ -316,8 +373,9 @@ type seen struct {
 
 // seenSKU is a SKU that was seen.
 type seenSKU struct {
-	stock.View     // less what orders have taken since
-	segment    int // from which orders take, all the same one: so they meet neither each other nor, mostly, other processes
+	stock.View           // less what orders have taken since
+	at         time.Time // when it was read
+	segment    int       // from which orders take, all the same one: so they meet neither each other nor, mostly, other processes
 }
 
 // learn keeps views of SKUs. Orders take from all of them beginning at one random number: two large orders of the same SKUs that begin
@@ -333,8 +391,18 @@ func (s *seen) learn(views map[string]stock.View) {
 				break
 			}
 		}
-		s.known[sku] = &seenSKU{view, start % len(view.Segments)}
+		s.known[sku] = &seenSKU{view, time.Now(), start % len(view.Segments)}
 	}
+}
+
+// has reports whether all lines were seen to have enough, not longer ago than that.
+func (s *seen) has(lines []stock.Line, age time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(lines, func(line stock.Line) bool {
+		k := s.known[line.SKU]
+		return k == nil || time.Since(k.at) > age || stock.Sum(k.Segments) < line.Quantity
+	})
 }
 
 // place says from where an order is to be taken. It reports false if a SKU was not seen, seems to hold too little, or is not allowed.

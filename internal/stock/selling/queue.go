@@ -15,7 +15,7 @@ const (
 // queue is the bounded first-come queue of a worker. While it is long it bounds the requests of each buyer, so that no buyer fills it
 // alone.
 //
-// Nobody waits for a request to come. Whoever puts one into a queue that is not served has it served, until it is empty.
+// There is no idle worker: pushing to an idle queue starts serving it, until it is empty.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request

@@ -166,13 +166,26 @@ func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key 
 	return orderID, nil
 }
 
-// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
+// mostAudited bounds the deductions of an audit that somebody waits for: a database reads as many in a second or two.
+const mostAudited = 100_000
+
+// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "". It refuses at once, with [stock.CodeTooManyOrders], if they
+// have more than 100,000 deductions together: the command inventory audit has no bound.
 func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
 	var asked error
 	if sku != "" {
 		asked = stock.CheckSKU(sku)
 	}
-	return read(ctx, s, asked, "audit", func() (stock.Audit, error) { return s.store.Audit(ctx, sku) })
+	return read(ctx, s, asked, "audit", func() (stock.Audit, error) {
+		more, err := s.store.HasMoreOrders(ctx, sku, mostAudited)
+		if err != nil {
+			return stock.Audit{}, err
+		}
+		if more {
+			return stock.Audit{}, stock.TooManyOrders(sku, mostAudited)
+		}
+		return s.store.Audit(ctx, sku, nil)
+	})
 }
 
 // mostScanned bounds the rows that are scanned for one page of deductions.
@@ -187,6 +200,48 @@ func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (s
 	return read(ctx, s, asked, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
 }
 
+// OrderLines returns a page of the lines of all orders, by when they were created. A page has at most MaxPage of them. With a filter it
+// may have few or none, and still have a next page.
+func (s *Service) OrderLines(ctx context.Context, query stock.OrderQuery) (stock.LinePage, error) {
+	query.Scan = mostScanned
+	asked := cmp.Or(query.Check(), checkLimit(query.Limit, MaxPage))
+	return read(ctx, s, asked, "read orders", func() (stock.LinePage, error) {
+		if listed, err := s.store.OrdersListed(ctx); err != nil {
+			return stock.LinePage{}, err
+		} else if !listed {
+			return stock.LinePage{}, stock.OrdersNotListed()
+		}
+		return s.store.OrderLines(ctx, query)
+	})
+}
+
+// OrderHistory returns what happened to an order of several SKUs and to its lines.
+func (s *Service) OrderHistory(ctx context.Context, orderID, buyerID string) (stock.OrderHistory, error) {
+	keys, err := orderKeys(orderID, buyerID)
+	if err != nil {
+		return stock.OrderHistory{}, err
+	}
+	there, key, err := s.findOrder(ctx, keys, buyerID)
+	if err == nil {
+		_, err = s.linesUpToDate(ctx, there.Lines)
+	}
+	if err != nil {
+		return stock.OrderHistory{}, err
+	}
+	return read(ctx, s, nil, "read history", func() (all stock.OrderHistory, err error) {
+		for _, d := range append(there.Lines, there.Removed...) {
+			h, err := s.store.History(ctx, d.SKU, key)
+			if err != nil {
+				return all, err
+			}
+			all.Lines = append(all.Lines, h)
+		}
+		slices.SortFunc(all.Lines, func(a, b stock.History) int { return cmp.Compare(a.SKU, b.SKU) })
+		all.HandOvers, err = s.store.HandOvers(ctx, key)
+		return all, err
+	})
+}
+
 // mostNamed bounds the orders that a refusal names.
 const mostNamed = 20
 
@@ -199,7 +254,7 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 		return refusal
 	}
 	orders, err := read(ctx, s, nil, "read the buyer's orders", func() ([]stock.Deduction, error) {
-		return s.store.BuyerOrders(ctx, e.SKU, e.LimitOf, namespace != "", mostNamed)
+		return s.store.BuyerOrders(ctx, e.CountedAt(), e.LimitOf, namespace != "", mostNamed)
 	})
 	if err != nil {
 		s.log.Debug("the orders that use a buyer limit up are not named", "sku", e.SKU, "error", err)
@@ -211,6 +266,7 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 			named.OrderIDs = append(named.OrderIDs, orderID)
 		}
 	}
+	named.OrderIDs = slices.Compact(named.OrderIDs) // an order of several SKUs of a group counts once for each
 	return &named
 }
 
@@ -219,4 +275,10 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
 	asked := cmp.Or(stock.CheckSKU(sku), checkLimit(limit, MaxPage))
 	return read(ctx, s, asked, "read movements", func() ([]stock.Movement, error) { return s.store.Movements(ctx, sku, after, limit) })
+}
+
+// NewestMovements reads a SKU's ledger before a position, the newest first; the zero Position is behind all.
+func (s *Service) NewestMovements(ctx context.Context, sku string, before stock.Position, limit int) ([]stock.Movement, error) {
+	asked := cmp.Or(stock.CheckSKU(sku), checkLimit(limit, MaxPage))
+	return read(ctx, s, asked, "read movements", func() ([]stock.Movement, error) { return s.store.NewestMovements(ctx, sku, before, limit) })
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -25,10 +26,38 @@ func (s *slowReads) Status(_ context.Context, sku string, _ time.Time) (stock.St
 	return stock.Status{SKU: sku}, nil
 }
 
+// veryMany is a store whose SKUs have more than 100,000 orders.
+type veryMany struct {
+	endless
+	t *testing.T
+}
+
+func (c veryMany) HasMoreOrders(_ context.Context, sku string, than int) (bool, error) {
+	return sku != "few" && than == 100_000, nil
+}
+
+func (c veryMany) Audit(_ context.Context, name string, _ func(done, of int)) (stock.Audit, error) {
+	if name != "few" {
+		c.t.Errorf("SKU %q was audited", name)
+	}
+	return stock.Audit{}, nil
+}
+
+// TestAuditsOfTooManyOrdersAreRefused: somebody waits for the answer.
+func TestAuditsOfTooManyOrdersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, selling.Config{Store: veryMany{t: t}})
+	for name, want := range map[string]stock.Code{"many": stock.CodeTooManyOrders, "": stock.CodeTooManyOrders, "few": ""} {
+		if _, err := s.Audit(t.Context(), name); stock.CodeOf(err) != want {
+			t.Errorf("audit of SKU %q: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // TestReadersLeaveConnections: however many callers read, some connections are left for writes.
 func TestReadersLeaveConnections(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const most = 8
 		store := &slowReads{gate: make(chan struct{})}
 		s := serve(t, selling.Config{Store: store})

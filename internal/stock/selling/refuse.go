@@ -149,14 +149,41 @@ func (w *worker) isSoldOut() bool {
 // mostExpiries bounds how often one batch waits for expired reservations to be given back, since more may expire meanwhile.
 const mostExpiries = 3
 
-// expireFor gives expired units back, so that requests that wait for them may be tried again. If that fails, it refuses them itself:
+// dueInGroup returns the SKUs of the group in which buyers who are at its limit have reservations that have expired. If they cannot be
+// read, the refusal is as true as it was.
+func (w *worker) dueInGroup(ctx context.Context, requests []*request, result stock.BatchResult) []string {
+	if w.terms.LimitGroup == "" || w.expiries >= mostExpiries {
+		return nil
+	}
+	var buyers []string
+	for i, r := range requests {
+		if result.Outcomes[i].Kind == stock.Limited {
+			buyers = append(buyers, r.order.BuyerID)
+		}
+	}
+	return w.service.dueInGroup(ctx, w.terms.CountedAt(w.sku), buyers...)
+}
+
+// dueInGroup returns the SKUs in which buyers have reservations that have expired and count in a group.
+func (s *Service) dueInGroup(ctx context.Context, count string, buyers ...string) []string {
+	if buyers == nil {
+		return nil
+	}
+	skus, err := s.store.DueInGroup(ctx, count, buyers, s.at())
+	if err != nil {
+		s.log.Debug("expired reservations of a limit group are not looked for", "error", err)
+	}
+	return skus
+}
+
+// expireFor gives expired units back, also those of other SKUs, so that requests that wait for them may be tried again. If that fails, it refuses them itself:
 // other requests of the batch have their answers, so the batch must not be repeated. A shared batch has a context without an end.
-func (w *worker) expireFor(ctx context.Context, waiting []*request) bool {
+func (w *worker) expireFor(ctx context.Context, waiting []*request, others ...string) bool {
 	ctx, cancel := context.WithDeadline(ctx, lastDeadline(waiting))
 	defer cancel()
 	w.expiries++
 	w.levels = nil
-	err := w.service.expire(ctx, w.sku)
+	err := w.service.expireAll(ctx, append(others, w.sku)...)
 	if err != nil {
 		refuseAll(waiting, err)
 	}

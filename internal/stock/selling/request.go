@@ -50,7 +50,7 @@ func (r *request) replyOutcome(o stock.Outcome) {
 	case o.Deduction.Answers(r.order):
 		r.reply(Result{Deduction: o.Deduction})
 	default:
-		r.refuse(stock.OrderIDReused())
+		r.refuse(r.order.ReusedBy(o.Deduction))
 	}
 }
 

@@ -32,6 +32,8 @@ type Service struct {
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	reads        *semaphore.Weighted
+	forgetKey    []byte                    // names buyers who are forgotten; nil: none is
+	forgotten    atomic.Pointer[forgotten] // nil: not known yet
 
 	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
 	cancel context.CancelFunc
@@ -77,8 +79,8 @@ func (s *Service) between(sku string) (earliest, latest time.Time) {
 	return at, at
 }
 
-// over reports whether the expiry of a reservation of a SKU may have come; the zero time never does. Who asks then reads the
-// rows, or ends what has expired by the store's own clock: so it must not be late.
+// over reports whether the expiry of a reservation of a SKU may have come; the zero time never does. The caller then
+// reads the rows, or ends what has expired by the store's own clock: so it must not be late.
 func (s *Service) over(sku string, until time.Time) bool {
 	if until.IsZero() {
 		return false
@@ -115,6 +117,8 @@ type Config struct {
 	// Clock times sale windows and reservations, for tests; nil is the store's clock.
 	Clock  func() time.Time
 	Logger *slog.Logger // nil: none
+	// ForgetKey is the key of [stock.Pseudonym] by which buyers were forgotten; nil: none was.
+	ForgetKey []byte
 }
 
 // NewService returns a service that runs until Close.
@@ -123,7 +127,7 @@ func NewService(c Config) *Service {
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock,
 		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
-		observe: c.Observer, events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
+		forgetKey: c.ForgetKey, observe: c.Observer, events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
 	if s.observe == nil {
 		s.observe = func(Activity) {}
@@ -139,9 +143,11 @@ func NewService(c Config) *Service {
 	s.levels.pending = make(map[string]int64)
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
+	s.workers.running.Go(s.countInBackground)
 	s.workers.running.Go(s.confirmSoldOut)
 	s.workers.running.Go(s.tellLevels)
 	s.workers.running.Go(s.forgetIdle)
+	s.workers.running.Go(s.learn)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Settle commits, cancels, returns or extends a deduction, and returns it as it is then. A request may be repeated: what has
-// happened already is no error. If late is set, a commit takes the units of a reservation that has expired again, if they are there.
+// happened already is no error. If late is set, a commit takes the units of a reservation that has ended again, if they are there.
 // CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
 // CodeNotReserved: there is no live reservation. CodeNotCommitted: there is nothing to return. CodePartOfOrder: the lines of an
 // order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
@@ -26,9 +27,9 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 		return stock.Deduction{}, err
 	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
-	if late && cameLate(err) {
+	if late && cameLate(to, err) {
 		var taken []stock.Deduction
-		if taken, err = s.retake(ctx, deadline, []string{sku}, to); err == nil {
+		if taken, err = s.retake(ctx, deadline, stock.OrderSettlement{Request: to, SKUs: []string{sku}}); err == nil {
 			d = taken[0]
 		}
 	}
@@ -52,23 +53,27 @@ func (s *Service) lookUpDeduction(ctx context.Context, deadline time.Time, sku s
 	return to, err
 }
 
-// cameLate reports whether a commit was refused because its reservation has expired.
-func cameLate(err error) bool {
+// cameLate reports whether a commit was refused because its reservation has ended, and may take the units again.
+func cameLate(commit stock.SettleRequest, err error) bool {
 	e, ok := errors.AsType[*stock.Error](err)
-	return ok && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired
+	return ok && e.Code == stock.CodeNotReserved && commit.MayRetake(e.Status)
 }
 
-// retake takes the units of the expired reservations that one order id has of some SKUs again, all or none.
-func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) (taken []stock.Deduction, err error) {
+// retake takes the units of the reservations that have ended that one order id has of some SKUs again, all or none.
+func (s *Service) retake(ctx context.Context, deadline time.Time, o stock.OrderSettlement) (taken []stock.Deduction, err error) {
+	skus := o.SKUs
 	err = s.write(ctx, deadline, func(writing context.Context) error {
-		for tries := 1; ; tries++ {
+		for tries, freed := 1, 0; ; tries++ {
 			overtaken(writing, tries)
 			views, err := s.views(writing, skus...)
 			if err != nil {
 				return err
 			}
 			retakes := stock.Column(skus, func(sku string) stock.Retake {
-				return stock.Retake{SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, Request: to, At: s.at()}
+				return stock.Retake{
+					SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, LimitGroup: views[sku].Terms.LimitGroup,
+					Request: o.RequestOf(sku), At: s.at(),
+				}
 			})
 			taken, err = s.store.Retake(writing, deadline, retakes...)
 			stale := errors.Is(err, stock.ErrStale)
@@ -76,6 +81,9 @@ func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string,
 				if err := s.expireAll(writing, skus...); stale && err != nil {
 					return err
 				}
+				continue
+			}
+			if s.freedInGroup(writing, err, &freed) {
 				continue
 			}
 			for _, sku := range skus {
@@ -219,10 +227,25 @@ func (s *Service) findOrder(ctx context.Context, keys []string, buyerID string) 
 
 // SettleOrder commits, cancels, extends or returns all lines of an order of several SKUs, or none, and returns the order as it is
 // then. A refusal has the code of the first line that is refused, and names all of them. If late is set, a commit takes the units of
-// reservations that have expired again, of all lines or of none.
+// reservations that have ended again, of all lines or of none.
 //
 // The store may settle the usual order without a look at it. Otherwise the order is looked up first.
 func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late bool) (stock.PlacedOrder, error) {
+	return s.settleOrder(ctx, to, nil, late)
+}
+
+// CommitLines commits these lines of an order, each with that many units, and releases all others, in one transaction and for good. Late is
+// as in [Service.SettleOrder].
+func (s *Service) CommitLines(ctx context.Context, to stock.SettleRequest, lines []stock.Line, late bool) (stock.PlacedOrder, error) {
+	sorted := stock.OrderChange{Lines: lines}.Sorted().Lines
+	if err := stock.CheckLines(lines); err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	return s.settleOrder(ctx, to, sorted, late)
+}
+
+// settleOrder settles an order. lines are those that a commit is for; nil: all.
+func (s *Service) settleOrder(ctx context.Context, to stock.SettleRequest, only []stock.Line, late bool) (stock.PlacedOrder, error) {
 	if err := to.Check(); err != nil {
 		return stock.PlacedOrder{}, err
 	}
@@ -232,26 +255,41 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 		return stock.PlacedOrder{}, err
 	}
 	to.InOrder, to.MostExtend = true, s.maxReserve
-	o := stock.OrderSettlement{Request: to, Keys: keys, Deadline: deadline, At: s.at()}
-	lines, err := s.settleLines(ctx, o)
-	if lines == nil && err == nil {
+	o := stock.OrderSettlement{Request: to, Commit: only, Keys: keys, Deadline: deadline, At: s.at()}
+	var lines []stock.Deduction
+	if only == nil {
+		lines, err = s.settleLines(ctx, o)
+	}
+	for tries := 1; lines == nil && (err == nil || errors.Is(err, stock.ErrRevised)); tries++ {
+		overtaken(ctx, tries)
 		if o, err = s.lookUp(ctx, o); err == nil {
 			lines, err = s.settleLines(ctx, o)
 		}
-	}
-	if late && cameLate(err) {
-		lines, err = s.retake(ctx, deadline, o.SKUs, o.Request)
+		if late && cameLate(o.Request, err) {
+			lines, err = s.retake(ctx, deadline, o)
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
-		err = orderEnded(lines)
+		err = refusalOfAll(lines, stock.AlreadyCommitted)
 	}
 	if err != nil {
-		return stock.PlacedOrder{}, err
+		return stock.PlacedOrder{}, stock.Unavailable(err, "settle order")
+	}
+	if only != nil { // the others have left the order
+		lines = slices.DeleteFunc(lines, func(d stock.Deduction) bool { return !d.Status.Live() && !listed(only, d.SKU) })
 	}
 	for i := range lines {
 		lines[i].OrderID = orderID
 	}
 	return stock.PlacedOrder{BuyerID: lines[0].BuyerID, ReserveFor: lines[0].ReserveFor, Lines: lines}, nil
+}
+
+// listed reports whether a SKU is among lines.
+func listed(lines []stock.Line, sku string) bool {
+	return slices.ContainsFunc(lines, func(l stock.Line) bool { return l.SKU == sku })
 }
 
 // lookUp adds to a settlement of an order what it has to know of it.
@@ -262,8 +300,18 @@ func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (stock.Or
 	if err != nil {
 		return o, err
 	}
-	o.Request.OrderID = key
-	o.SKUs = stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU })
+	o.Request.OrderID, o.Request.Revision = key, there.Revision
+	for _, d := range there.Removed {
+		if listed(o.Commit, d.SKU) { // it is refused for what has become of it
+			there.Lines = append(there.Lines, d)
+		}
+	}
+	o.SKUs = slices.Sorted(slices.Values(stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU })))
+	for i, line := range o.Commit {
+		if !slices.Contains(o.SKUs, line.SKU) {
+			return o, stock.Invalid(fmt.Sprintf("lines[%d].sku", i), "must be that of a line of the order")
+		}
+	}
 	if o.Request.Verb == stock.Extend {
 		o.MostExtend, err = s.longestReservations(looking, o.SKUs...)
 	}

@@ -61,7 +61,7 @@ type soldOutEntry struct {
 	invalidate context.CancelFunc
 	needed     atomic.Bool   // by an order, since it was last confirmed
 	unused     time.Duration // for how long no order has needed it; only confirmSoldOut uses it
-	refusal    error         // shared by all refused orders
+	refusal    *stock.Error  // shared by all refused orders
 
 	// Written before the first confirmation, and never again.
 	age      stock.Age
@@ -86,7 +86,7 @@ func (e *soldOutEntry) valid() bool {
 
 // refuse returns the refusal of an order that was never accepted, nil if the rows have to be read. The order may have been accepted
 // under either of two ids.
-func (e *soldOutEntry) refuse(key, id string) error {
+func (e *soldOutEntry) refuse(key, id string) *stock.Error {
 	if !e.valid() || e.has(key) || e.has(id) {
 		return nil
 	}

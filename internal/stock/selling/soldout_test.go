@@ -259,7 +259,7 @@ func TestABasketOfASoldOutSKUCostsNoStatement(t *testing.T) {
 
 // TestOneStatementConfirmsAllThatSoldOut: that 50 SKUs have sold out costs as many looks as that one has.
 func TestOneStatementConfirmsAllThatSoldOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store := &meter{Store: empty{}}
 		s := serve(t, selling.Config{Store: store})
 		lose := func(n int) {
@@ -334,7 +334,7 @@ func (empty) Ages(_ context.Context, skus ...string) (map[string]stock.Age, erro
 // TestSoldOutIsConfirmedWhileAsked: while buyers come, two small statements a second are enough. It runs in virtual
 // time, in which a busy machine cannot be late.
 func TestSoldOutIsConfirmedWhileAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		store := &meter{Store: empty{}}
 		s := serve(t, selling.Config{Store: store})
 		store.remembered(t, s)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"inventory/internal/busytest"
@@ -21,6 +20,8 @@ type soldOutStore struct {
 func (s soldOutStore) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return nil, nil
 }
+
+func (s soldOutStore) BeingCounted(context.Context, int) ([]string, error) { return nil, nil }
 
 func (s soldOutStore) Expired(context.Context, time.Time, int) ([]stock.Due, error) { return nil, nil }
 
@@ -65,7 +66,7 @@ func (s *Service) remember(t testing.TB, sku string) {
 
 func TestAcceptedIDsAreAllFound(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		m := remembering(t, 10_000).soldOut.entry("hot")
 		for n := range 20_000 {
 			if got, want := m.has(fmt.Sprint("order-", n)), n < 10_000; got != want {
@@ -77,7 +78,7 @@ func TestAcceptedIDsAreAllFound(t *testing.T) {
 
 func TestForgottenMemoryStaysForgotten(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := remembering(t, 1)
 		m := s.soldOut.entry("hot")
 		s.onRestock("hot")
@@ -91,7 +92,7 @@ func TestForgottenMemoryStaysForgotten(t *testing.T) {
 
 func TestMemoryHasABound(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := remembering(t, 10)
 		s.soldOut.ids.Store(cacheLimit - 9) // nine are left
 		s.cacheSoldOut("other")

@@ -98,8 +98,8 @@ func TestALateCommitOfWhatWasReturned(t *testing.T) {
 			}
 		}}, nil)
 		there, err := s.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: stock.Commit}, true)
-		if stock.CodeOf(err) != stock.CodeOrderEnded {
-			t.Errorf("got %+v, %v, want code %s", there, err, stock.CodeOrderEnded)
+		if stock.CodeOf(err) != stock.CodeAlreadyCommitted {
+			t.Errorf("got %+v, %v, want code %s", there, err, stock.CodeAlreadyCommitted)
 		}
 	})
 }

@@ -27,7 +27,7 @@ const (
 //	write   fill the requests that fit into it
 //	merge   fill the others from all segments together
 //
-// Whoever serves its queue owns it, but for the queue of settle requests, which is served apart: see settling.go.
+// The goroutine that serves the queue owns all fields except the queue of settle requests, which is served apart: see settling.go.
 type worker struct {
 	service  *Service
 	sku      string

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/busytest"
 	"inventory/internal/locking"
@@ -30,6 +30,7 @@ const sku = "hot"
 
 // world is a database and a Redis that several services share, as several processes would.
 type world struct {
+	groups     bool // SKUs may be in limit groups
 	t          *testing.T
 	store      stock.Store
 	url        string         // of the PostgreSQL database
@@ -61,7 +62,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // has to sleep in between, or no time passes.
 func virtually(t *testing.T, open func(*testing.T) *world, test func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w := open(t)
 		test(t, w)
 		w.auditAll()
@@ -284,6 +285,7 @@ func (w *world) client() *redis.Client {
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ReadTimeout = 250 * time.Millisecond
 	options.ContextTimeoutEnabled = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(&options)
 	w.t.Cleanup(func() {
 		if err := client.Close(); err != nil {
@@ -360,7 +362,7 @@ func (w *world) audit() stock.Balance {
 func (w *world) auditAll() (audit stock.Audit) {
 	w.t.Helper()
 	err := patiently(w.t, func() (err error) {
-		audit, err = w.store.Audit(context.WithoutCancel(w.t.Context()), "")
+		audit, err = w.store.Audit(context.WithoutCancel(w.t.Context()), "", nil)
 		return err
 	})
 	if err != nil || !audit.OK() {

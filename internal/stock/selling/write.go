@@ -67,7 +67,7 @@ func (w *worker) noteHeld(segment int) {
 // batch returns the batch of some requests for the worker's segment.
 func (w *worker) batch(requests []*request) stock.Batch {
 	return stock.Batch{
-		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
+		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, LimitGroup: w.terms.LimitGroup, SaleWindow: w.terms.SaleWindow(),
 		Deadline: firstDeadline(requests), At: w.service.at(), InTurn: true,
 		Orders: stock.Column(requests, func(r *request) stock.Order { return r.order }),
 	}
@@ -89,7 +89,8 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 // answer answers the requests of a write. It returns those that are short, unless the write is final, and those that are tried again
 // because expired reservations were given back.
 func (w *worker) answer(ctx context.Context, requests []*request, result stock.BatchResult, final bool) (again []*request) {
-	comeBack := result.Stale && w.expiries < mostExpiries
+	inGroup := w.dueInGroup(ctx, requests, result)
+	comeBack := (result.Stale || inGroup != nil) && w.expiries < mostExpiries
 	var short, waiting []*request // again has both, in their turn
 	for i, r := range requests {
 		switch o := result.Outcomes[i]; {
@@ -102,14 +103,14 @@ func (w *worker) answer(ctx context.Context, requests []*request, result stock.B
 		case o.Kind == stock.Open:
 			r.refuse(stock.Unavailable(stock.ErrHeld, "take from all segments"))
 		case o.Kind == stock.Limited:
-			r.refuse(stock.BuyerLimited(w.sku, r.order.BuyerID, w.terms.PerBuyerLimit))
+			r.refuse(stock.BuyerLimited(w.sku, w.terms.LimitGroup, r.order.BuyerID, w.terms.PerBuyerLimit))
 		case o.Kind == stock.Closed:
 			r.refuse(w.terms.SaleWindow().Refusal(w.sku, result.At))
 		default:
 			r.replyOutcome(o)
 		}
 	}
-	if len(waiting) > 0 && !w.expireFor(ctx, waiting) {
+	if len(waiting) > 0 && !w.expireFor(ctx, waiting, inGroup...) {
 		return short
 	}
 	return again

@@ -1,3 +1,17 @@
+-- name: count_skus
+-- Out: how many SKUs there are
+SELECT count(*) FROM skus;
+
+-- name: audit_page
+-- In:  $1 the SKU before the page, $2 how many SKUs
+-- Out: the first and the last SKU of the page; no row after the last page
+SELECT min(sku_id), max(sku_id) FROM (SELECT sku_id FROM skus WHERE sku_id > $1 ORDER BY sku_id LIMIT $2) AS page HAVING count(*) > 0;
+
+-- name: has_more_orders
+-- In:  $1, $2 the first and the last SKU, $3 a number of deductions
+-- Out: whether they have more together
+SELECT count(*) > $3 FROM (SELECT 1 FROM deductions WHERE sku_id BETWEEN $1 AND $2 LIMIT $3 + 1) AS counted;
+
 -- name: audit
 -- The balance of SKUs, recomputed from their rows.
 --
@@ -6,9 +20,12 @@
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
 --      negative  segments below zero
---      excess    if there is a limit, buyers whose count is not what their live deductions hold, or is above
+--      excess    buyers whose count is not what those of their live deductions hold that are counted, or is above
 --                the limit: today's, or if the terms have ever changed, the limit when they last bought
---      mismatched deductions that do not hold what was asked less what was given back
+--      uncounted if there is a limit, live deductions of buyers that are not counted, or not where they shall be, unless they are
+--                being counted
+--      and its limit_group ('': none)
+--      mismatched deductions that do not hold what was asked or taken later, less what was given back
 --      unadded   how far what is stored as the sum of the ledger is from its rows
 --      The constraints and the statements rule these out; the audit does not rely on them.
 SELECT k.sku_id,
@@ -24,8 +41,13 @@ SELECT k.sku_id,
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
        coalesce(b.excess, 0),
+       CASE WHEN k.per_buyer_limit IS NULL OR k.counting THEN 0
+            WHEN k.limit_group IS NULL THEN coalesce(d.uncounted + d.in_groups, 0)
+            WHEN d.first_group <> '#' || k.limit_group OR d.last_group <> '#' || k.limit_group THEN coalesce(d.uncounted + d.in_groups, 0)
+            ELSE coalesce(d.uncounted + d.counted - d.in_groups, 0) END,
        coalesce(a.mismatched, 0),
-       abs(k.moved - coalesce(t.moved, 0))
+       abs(k.moved - coalesce(t.moved, 0)),
+       coalesce(k.limit_group, '')
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
@@ -45,6 +67,12 @@ LEFT JOIN (
            sum(quantity) FILTER (WHERE status = 'reserved')  AS reserved,
            sum(quantity) FILTER (WHERE status = 'committed') AS committed,
            count(*) FILTER (WHERE segment IS NULL)                   AS merges,
+           count(*) FILTER (WHERE buyer_id IS NOT NULL AND limited IS NOT TRUE
+                                  AND (status = 'reserved' OR status = 'committed')) AS uncounted,
+           count(*) FILTER (WHERE limited AND (status = 'reserved' OR status = 'committed')) AS counted,
+           count(counted_at) FILTER (WHERE limited AND (status = 'reserved' OR status = 'committed')) AS in_groups,
+           min(counted_at) FILTER (WHERE limited AND (status = 'reserved' OR status = 'committed')) AS first_group,
+           max(counted_at) FILTER (WHERE limited AND (status = 'reserved' OR status = 'committed')) AS last_group,
            count(*) - count(DISTINCT order_id)                       AS doubled,
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
@@ -62,9 +90,9 @@ LEFT JOIN (
             UNION ALL
             SELECT sku_id, buyer_id, 0, quantity, 0
             FROM deductions
-            WHERE sku_id BETWEEN $1 AND $2 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+            WHERE sku_id BETWEEN $1 AND $2 AND limited AND counted_at IS NULL AND (status = 'reserved' OR status = 'committed')
         ) u USING (sku_id)
-        WHERE l.sku_id BETWEEN $1 AND $2 AND l.per_buyer_limit IS NOT NULL
+        WHERE l.sku_id BETWEEN $1 AND $2
         GROUP BY l.sku_id, u.buyer_id
         HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > CASE
             WHEN EXISTS (SELECT 1 FROM movements t WHERE t.sku_id = l.sku_id AND t.kind = 'terms') THEN max(u.most)
@@ -76,7 +104,11 @@ LEFT JOIN (
     -- A commit of a part also gives units back, and has no amendment.
     SELECT d.sku_id, count(*) AS mismatched
     FROM deductions d LEFT JOIN (
-        SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id, order_id
+        SELECT sku_id, order_id, sum(units) AS units FROM (
+            SELECT sku_id, order_id, returned AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 AND returned IS NOT NULL
+            UNION ALL
+            SELECT sku_id, order_id, ended - units FROM additions WHERE sku_id BETWEEN $1 AND $2
+        ) given GROUP BY sku_id, order_id
     ) back USING (sku_id, order_id)
     WHERE d.sku_id BETWEEN $1 AND $2 AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
       AND CASE d.status
@@ -93,6 +125,26 @@ LEFT JOIN (
 LEFT JOIN pruned f USING (sku_id)
 WHERE k.sku_id BETWEEN $1 AND $2
 ORDER BY k.sku_id;
+
+-- name: audit_groups
+-- In:  $1 and $2 the first and the last count of a group
+-- Out: the count, how many buyers it counts with other units than those of its live deductions, or with more than when they last bought
+SELECT counted_at, count(*)
+FROM (
+    SELECT u.counted_at, u.buyer_id
+    FROM (
+        SELECT sku_id AS counted_at, buyer_id, units AS counted, 0 AS held, most
+        FROM buyers WHERE sku_id BETWEEN $1 AND $2
+        UNION ALL
+        SELECT counted_at, buyer_id, 0, quantity, 0
+        FROM deductions
+        WHERE counted_at IS NOT NULL AND limited AND (status = 'reserved' OR status = 'committed')
+          AND counted_at BETWEEN $1 AND $2
+    ) u
+    GROUP BY u.counted_at, u.buyer_id
+    HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > max(u.most)
+) AS wrong
+GROUP BY counted_at;
 
 -- name: incomplete_lines
 -- Out: sku_id, how many lines of orders of several SKUs have no deduction; no row for a SKU without such lines

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ func TestAllStatementsArePrepared(t *testing.T) {
 	store := opened(t)
 	for _, db := range []*database{store.reader, store.writer} {
 		for name := range db.statements {
-			if db.prepared[name] == nil {
+			if db.prepared[name] == nil && !strings.HasPrefix(name, "lines") { // those name indexes that are built on demand
 				t.Errorf("%s is not prepared", name)
 			}
 		}

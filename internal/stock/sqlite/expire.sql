@@ -34,9 +34,10 @@ GROUP BY sku_id ORDER BY min(expires_at), sku_id;
 -- Out: of the first to expire, the rows of deduction
 --
 -- In the order of the index: by order id alone, SQLite would go through all deductions of the SKU.
-SELECT l.sku_id, l.order_id, l.quantity, coalesce(l.asked, l.quantity), l.status, l.created_at, l.expires_at,
+SELECT l.sku_id, l.order_id, l.quantity, coalesce(l.asked, l.quantity), l.status, l.created_at, l.committed_at, l.expires_at,
        l.reserve_micros, coalesce(l.committed, 0), coalesce(l.buyer_id, ''),
-       coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity), l.segment IS NULL, coalesce(l.in_order, false)
+       coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity), l.segment IS NULL, coalesce(l.in_order, false),
+       CASE WHEN l.limited THEN coalesce(l.counted_at, l.sku_id) ELSE '' END
 FROM (
     SELECT * FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
     ORDER BY expires_at, order_id LIMIT $3

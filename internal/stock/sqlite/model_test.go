@@ -123,14 +123,14 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 		return now, ""
 	case committed && (w.Quantity == 0 || w.Quantity == now.Quantity):
 		return now, ""
-	case committed:
+	case committed, now.Status == stock.StatusReturned:
 		return stock.Deduction{}, stock.CodeAlreadyCommitted
 	case now.Status != stock.StatusReserved:
 		return stock.Deduction{}, stock.CodeNotReserved
 	case w.Quantity > now.Quantity:
 		return stock.Deduction{}, stock.CodeInvalidRequest
 	default:
-		now.Status = stock.StatusCommitted
+		now.Status, now.CommittedAt = stock.StatusCommitted, at
 		if w.Quantity > 0 {
 			now.Quantity = w.Quantity
 		}
@@ -142,7 +142,7 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 // agrees compares all that can be read with the model.
 func (m *model) agrees(t *testing.T, at time.Time) {
 	t.Helper()
-	audit, err := m.store.Audit(t.Context(), m.sku)
+	audit, err := m.store.Audit(t.Context(), m.sku, nil)
 	if err != nil || !audit.OK() {
 		t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}

@@ -39,6 +39,13 @@ SELECT sku_id, ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}')
 FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
 ORDER BY created_at, ref LIMIT $4;
 
+-- name: newest_movements
+-- In:  $1 sku_id, $2 and $3 the instant and the ref behind the page, $4 its length
+-- Out: as movement, the newest first
+SELECT sku_id, ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at
+FROM movements WHERE sku_id = $1 AND (created_at, ref) < ($2, $3)
+ORDER BY created_at DESC, ref DESC LIMIT $4;
+
 -- name: lay_out
 -- In: $1 sku_id; arrays by segment: $2 available, $3 reserved; $4 the fencing token of new rows, $5 version, $6 layout
 --

@@ -20,7 +20,7 @@ END;
 
 -- name: outbox_watch_changes
 CREATE TRIGGER IF NOT EXISTS outbox_changed AFTER UPDATE ON deductions
-WHEN NEW.status <> OLD.status OR NEW.quantity <> OLD.quantity
+WHEN NEW.status <> OLD.status OR NEW.quantity <> OLD.quantity OR NEW.revision IS NOT OLD.revision AND NEW.buyer_id IS NOT OLD.buyer_id
 BEGIN
     INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at, written_off)
     VALUES (NEW.sku_id, NEW.order_id, NEW.buyer_id, NEW.quantity, NEW.status, CAST(unixepoch('subsec') * 1000000 AS INTEGER),

@@ -26,41 +26,53 @@ func opened(t *testing.T) *Store {
 // neither reserved nor in the request.
 func TestNoStatementReadsAllDeductions(t *testing.T) {
 	store := opened(t)
+	if err := store.ListOrders(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
 	const byExpiry, byID = "deductions_by_expiry (sku_id", "PRIMARY KEY (sku_id=? AND order_id=?)"
 	const behind, between = "PRIMARY KEY (sku_id=? AND order_id>?)", "PRIMARY KEY (sku_id=? AND order_id>? AND order_id<?)"
 	for name, c := range map[string]struct {
 		args []any
 		by   string
 	}{
-		"end_expired":       {[]any{"a", "[]"}, byID},
-		"has_expired":       {[]any{"a", 1, 1}, byExpiry},
-		"expired":           {[]any{"a", 1, 1}, byExpiry},
-		"next_expiry":       {[]any{"a", 1, 1, 1}, byExpiry},
-		"statuses":          {[]any{"a", "", 1, 1, 1}, byExpiry},
-		"skus_with_expired": {[]any{1, 1, 1}, "deductions_by_end (expires_at>? AND expires_at<?)"},
-		"deductions_by_id":  {[]any{"a", "[]"}, byID},
-		"placed_order":      {[]any{"a"}, byID},
-		"deduction":         {[]any{"a", "o"}, byID},
-		"update_deductions": {[]any{"a", "[]", "[]", "[]", "[]", "[]", "[]", "[]", "[]", 1}, byID},
-		"retake":            {[]any{"a", "o", 1, 1, 1, true}, byID},
-		"dates":             {[]any{"a", "o"}, byID},
-		"amendments_of":     {[]any{"a", "o"}, "PRIMARY KEY (sku_id=? AND order_id=?)"},
-		"amendments":        {[]any{"a", "[]", "[]"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
-		"lock_whole":        {[]any{"a", "[]"}, byID},
-		"parts":             {[]any{"a", "[]"}, byID},
-		"delete_parts":      {[]any{"a", "[]"}, byID},
-		"buyer_units":       {[]any{"a", "[]"}, "PRIMARY KEY (sku_id=? AND buyer_id=?)"},
-		"uncount_buyers":    {[]any{"a", "[]", "[]"}, "PRIMARY KEY (sku_id=? AND buyer_id=?)"},
-		"prunable":          {[]any{"a", "[]", 1}, byID},
-		"fold_sum":          {[]any{"a", "[]"}, byID},
-		"forget_buyers":     {[]any{"a", "[]"}, "PRIMARY KEY (sku_id=? AND buyer_id=?)"},
-		"delete_deductions": {[]any{"a", "[]"}, byID},
-		"delete_amendments": {[]any{"a", "[]"}, byID},
-		"delete_lines":      {[]any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
-		"mark_orders":       {[]any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
-		"page_end":          {[]any{"a", "b", 9}, behind},
-		"page":              {[]any{"a", "b", "c", "", "reserved", "", 9}, between},
-		"orders_of_buyer":   {[]any{"a", "b", "", true, 9}, "deductions_by_buyer (sku_id=? AND buyer_id=?)"},
+		"end_expired":        {[]any{"a", "[]"}, byID},
+		"has_expired":        {[]any{"a", 1, 1}, byExpiry},
+		"expired":            {[]any{"a", 1, 1}, byExpiry},
+		"next_expiry":        {[]any{"a", 1, 1, 1}, byExpiry},
+		"statuses":           {[]any{"a", "", 1, 1, 1, nil}, byExpiry},
+		"skus_with_expired":  {[]any{1, 1, 1}, "deductions_by_end (expires_at>? AND expires_at<?)"},
+		"deductions_by_id":   {[]any{"a", "[]"}, byID},
+		"placed_order":       {[]any{"a"}, byID},
+		"deduction":          {[]any{"a", "o"}, byID},
+		"update_deductions":  {[]any{"a", "[]", "[]", "[]", "[]", "[]", "[]", "[]", "[]", 1}, byID},
+		"retake":             {[]any{"a", "o", 1, 1, 1, true}, byID},
+		"dates":              {[]any{"a", "o"}, byID},
+		"amendments_of":      {[]any{"a", "o"}, "PRIMARY KEY (sku_id=? AND order_id=?)"},
+		"amendments":         {[]any{"a", "[]", "[]"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
+		"lock_whole":         {[]any{"a", "[]"}, byID},
+		"parts":              {[]any{"a", "[]"}, byID},
+		"delete_parts":       {[]any{"a", "[]"}, byID},
+		"buyer_units":        {[]any{"a", "[]"}, "PRIMARY KEY (sku_id=? AND buyer_id=?)"},
+		"being_counted":      {[]any{9}, "skus_being_counted"},
+		"lock_miscounted":    {[]any{"a", "b", "c", true, 9}, between},
+		"mark_counted":       {[]any{"a", "[]", true}, byID},
+		"prunable":           {[]any{"a", "[]", 1}, byID},
+		"fold_sum":           {[]any{"a", "[]"}, byID},
+		"forget_buyers":      {[]any{"a", "[]"}, "PRIMARY KEY (sku_id=? AND buyer_id=?)"},
+		"delete_deductions":  {[]any{"a", "[]"}, byID},
+		"delete_amendments":  {[]any{"a", "[]"}, byID},
+		"delete_lines":       {[]any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
+		"orders_to_mark":     {[]any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
+		"mark_orders":        {[]any{"[]", "[]"}, "PRIMARY KEY (order_id=?)"},
+		"page_end":           {[]any{"a", "b", 9}, behind},
+		"page":               {[]any{"a", "b", "c", "", "reserved", "", 9}, between},
+		"own_to_forget":      {[]any{"a", "b", "c", 9}, between},
+		"to_forget":          {[]any{"a", "b", "c", "d", 9}, between},
+		"lines_end":          {[]any{1, "a", "b", 2, 9}, "deductions_by_time (created_at>? AND created_at<?)"},
+		"lines":              {[]any{1, "a", "b", 2, "a", "b", "", "", "", 9}, "deductions_by_time (created_at>? AND created_at<?)"},
+		"lines_of_buyer_end": {[]any{1, "a", "b", 2, 9, "ann"}, "deductions_of_buyers (buyer_id=? AND created_at>? AND created_at<?)"},
+		"lines_of_buyer":     {[]any{1, "a", "b", 2, "a", "b", "", "", "", 9, "ann"}, "deductions_of_buyers (buyer_id=? AND created_at>? AND created_at<?)"},
+		"orders_of_buyer":    {[]any{"a", "b", "", true, 9}, "deductions_by_buyer (sku_id=? AND buyer_id=?)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := false

@@ -216,7 +216,7 @@ func (g *game) placement() stock.Placement {
 }
 
 // place decides an order by the models. A line from all segments ends expired reservations first, and nothing changes if one line is
-// refused.
+// refused. That the order id is known to a SKU comes before other refusals.
 func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Code) {
 	var before [2]map[string]stock.Deduction
 	for i, m := range g.models {
@@ -232,10 +232,14 @@ func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Cod
 		left := m.available(g.at)
 		outcome := m.take(line, left, g.at)
 		if outcome.Kind != stock.Accepted {
+			code = refusal(outcome)
 			for i, m := range g.models {
 				m.rows = before[i]
+				if _, known := m.rows[p.Order.OrderID]; known {
+					code = stock.CodeOrderIDReused
+				}
 			}
-			return nil, refusal(outcome)
+			return nil, code
 		}
 		lines = append(lines, outcome.Deduction)
 	}

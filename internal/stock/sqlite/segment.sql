@@ -51,14 +51,14 @@ FROM (
 WHERE g.sku_id = $1 AND g.segment = change.segment;
 
 -- name: buyer_units
--- In:  $1 sku_id, $2 buyer_ids
+-- In:  $1 the count, $2 buyer_ids
 -- Out: buyer_id, units that the buyer is counted with
 SELECT n.buyer_id, n.units
 FROM (SELECT value AS id FROM json_each($2)) AS asked
 CROSS JOIN buyers AS n ON sku_id = $1 AND buyer_id = asked.id;
 
 -- name: count_buyers
--- In: $1 sku_id, $2 buyer_ids, $3 units, $4 the limit per buyer
+-- In: $1 the count, $2 buyer_ids, $3 units, $4 the limit per buyer
 --
 -- A buyer who would be above the limit is left out.
 INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
@@ -67,14 +67,16 @@ ORDER BY b
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most;
 
--- name: lock_buyers
--- In: $1 sku_id, $2 buyer_ids. There is nothing to wait for.
-SELECT 1 FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT value FROM json_each($2));
-
 -- name: uncount_buyers
--- In: $1 sku_id, $2 buyer_ids, $3 units that come back
---
--- For SKUs with a buyer limit: others have no rows of buyers.
-UPDATE buyers AS n SET units = n.units - back.units
-FROM (SELECT value AS buyer_id, $3 ->> key AS units FROM json_each($2) LIMIT -1) AS back
-WHERE n.sku_id = $1 AND n.buyer_id IN (SELECT value FROM json_each($2)) AND n.buyer_id = back.buyer_id;
+-- In: arrays: $1 the counts, $2 buyer_ids, $3 units that come back
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT counted_at, b, 0, u FROM (SELECT value AS counted_at, $2 ->> key AS b, $3 ->> key AS u FROM json_each($1) LIMIT -1) AS back
+WHERE true ORDER BY counted_at, b
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units - excluded.most;
+
+-- name: count_earlier
+-- In: $1 the count; arrays: $2 buyer_ids, $3 units; $4 the limit per buyer. A buyer may have more.
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT $1, b, q, max(q, $4) FROM (SELECT value AS b, $3 ->> key AS q FROM json_each($2) LIMIT -1) AS earlier
+WHERE true ORDER BY b
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = max(n.most, n.units + excluded.units);

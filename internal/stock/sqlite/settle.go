@@ -45,6 +45,7 @@ func (t *transaction) Expire(statements *tables.Statements, sku string, at time.
 		returns, write := stock.PlanExpiry(expired, len(*segments)), &tables.Statements{}
 		*reservations = len(expired)
 		write.Exec("end_expired", sku, stock.Column(expired, func(d stock.Deduction) string { return d.OrderID }))
+		write.UncountInGroups(stock.SettlementPlan{Returns: returns})
 		write.GiveBack(sku, returns)
 		return t.Send(ctx, write)
 	}

@@ -90,7 +90,7 @@ func (s *sharers) left(want ...int64) {
 			s.t.Errorf("SKU %d has %d left, %v, want %d", sku, status.Available, err, units)
 		}
 	}
-	if audit, err := s.store.Audit(s.t.Context(), ""); err != nil || !audit.OK() {
+	if audit, err := s.store.Audit(s.t.Context(), "", nil); err != nil || !audit.OK() {
 		s.t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
@@ -98,7 +98,7 @@ func (s *sharers) left(want ...int64) {
 // TestWritesShareATransaction: an error undoes its own write and no other, and a caller that has gone gets no write.
 func TestWritesShareATransaction(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 4)
 		gone, leave := context.WithCancel(t.Context())
 		letGo, failure := hold(s.store), errors.New("failure")
@@ -122,7 +122,7 @@ func TestWritesShareATransaction(t *testing.T) {
 // TestWritesAreCarriedOutInTheirOrder, those that share no transaction too.
 func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 1)
 		letGo := hold(s.store) // which may wait until the writer has ended
 		var served, want []int
@@ -149,7 +149,7 @@ func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
 // TestACallerDoesNotWaitBeyondItsTime: those behind it get their turn all the same.
 func TestACallerDoesNotWaitBeyondItsTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 1)
 		letGo := hold(s.store)
 		limited, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -170,7 +170,7 @@ func TestACallerDoesNotWaitBeyondItsTime(t *testing.T) {
 // TestALateWriteCostsOthersATransaction: it writes nothing.
 func TestALateWriteCostsOthersATransaction(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 2)
 		letGo, deadline := hold(s.store), time.Now().Add(200*time.Millisecond)
 		a := s.write(t.Context(), time.Time{}, 1, func(tx *transaction) error {
@@ -189,7 +189,7 @@ func TestALateWriteCostsOthersATransaction(t *testing.T) {
 // TestASharedTransactionIsBounded: what exceeds the bound goes to the next one.
 func TestASharedTransactionIsBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		s := openSharers(t, 3)
 		letGo := hold(s.store)
 		var writes []chan told

@@ -177,9 +177,9 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 func (s *Store) Watch(context.Context, func(), func(string)) error { return nil }
 
 // Audit implements [stock.Store].
-func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
+func (s *Store) Audit(ctx context.Context, sku string, audited func(done, of int)) (audit stock.Audit, err error) {
 	err = s.snapshot(ctx, func(tx *transaction) error {
-		audit, err = tables.Audit(ctx, tx, sku)
+		audit, err = tables.Audit(ctx, tx, sku, audited)
 		return err
 	})
 	return audit, err

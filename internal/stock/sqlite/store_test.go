@@ -26,15 +26,22 @@ func TestStore(t *testing.T) {
 		cases   []stocktest.Case
 	}
 	ways := map[string]way{
-		"alone":      {sqlite.ShareNothing, stocktest.Cases()},
+		"alone":      {sqlite.ShareNothing, slices.Concat(stocktest.Cases(), stocktest.ForgetCases())},
 		"sharing":    {sqlite.ShareWaiting, slices.Concat(stocktest.RacingCases(), stocktest.LateCases())},
-		"all shared": {sqlite.ShareAll, stocktest.Cases()},
+		"all shared": {sqlite.ShareAll, slices.Concat(stocktest.Cases(), stocktest.ForgetCases())},
 	}
 	if testing.Short() {
-		ways = map[string]way{"all shared": {sqlite.ShareAll, stocktest.CalmCases()}}
+		ways = map[string]way{"all shared": {sqlite.ShareAll, slices.Concat(stocktest.CalmCases(), stocktest.ForgetCases())}}
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) { conform(t, way.sharing, way.cases) })
+	}
+}
+
+// TestGroups is TestStore for buyer limits that count over several SKUs.
+func TestGroups(t *testing.T) {
+	for name, sharing := range map[string]sqlite.Sharing{"alone": sqlite.ShareNothing, "all shared": sqlite.ShareAll} {
+		t.Run(name, func(t *testing.T) { conform(t, sharing, stocktest.GroupCases()) })
 	}
 }
 
@@ -56,7 +63,9 @@ func conform(t *testing.T, sharing sqlite.Sharing, cases []stocktest.Case) {
 		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
 			_, err := beside.ExecContext(ctx, statement)
 			return err
-		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, beside) }}
+		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, beside) }, Dump: func(ctx context.Context) ([]string, error) {
+			return dump(ctx, beside)
+		}}
 	}, cases...)
 }
 
@@ -73,6 +82,40 @@ func openFile(t testing.TB, file string) *sqlite.Store {
 		}
 	})
 	return store
+}
+
+// dump returns every row of every table, each value between blanks.
+func dump(ctx context.Context, db *sql.DB) (all []string, err error) {
+	names, err := textsOf(ctx, db, `SELECT name FROM sqlite_schema WHERE type = 'table'`)
+	for _, name := range names {
+		columns, err := textsOf(ctx, db, `SELECT 'coalesce("' || name || '", '''')' FROM pragma_table_info(?)`, name)
+		if err != nil {
+			return nil, err
+		}
+		some, err := textsOf(ctx, db, `SELECT ' ' || `+strings.Join(columns, " || ' ' || ")+` || ' ' FROM "`+name+`"`)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, err
+}
+
+// textsOf reads a column.
+func textsOf(ctx context.Context, db *sql.DB, query string, args ...any) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
 }
 
 // hold takes a file for itself, until it is released.
@@ -171,7 +214,7 @@ func TestReaderDoesNotWrite(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if audit, err := reader.Audit(t.Context(), ""); err != nil || !audit.OK() {
+	if audit, err := reader.Audit(t.Context(), "", nil); err != nil || !audit.OK() {
 		t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 	if _, err := reader.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 1}, time.Now()); err == nil {

@@ -179,6 +179,25 @@ func (*transaction) Instant(_ *tables.Statements, given time.Time, at *time.Time
 // RowWait implements [tables.Tx]. A transaction has the file to itself.
 func (*transaction) RowWait(*tables.Statements, time.Duration) {}
 
+// Rename implements [tables.Tx]. Parts and amendments refer to their deduction, so references are checked at the end.
+func (t *transaction) Rename(statements *tables.Statements, sku, orderID string, f stock.Forgetting) {
+	key := f.Renamed(orderID)
+	if key != orderID {
+		statements.List = append(statements.List, &tables.Statement{Do: t.deferReferences})
+		for _, name := range []string{"rename_parts", "rename_amendments", "rename_additions"} {
+			statements.Exec(name, sku, orderID, key)
+		}
+	}
+	statements.Exec("forget_in_deduction", sku, orderID, key, f.BuyerID, f.Name)
+}
+
+// deferReferences has references checked at the end of the transaction. SQLite carries such a statement out when it prepares it: so it does
+// that here, and not once for all.
+func (t *transaction) deferReferences(ctx context.Context) error {
+	_, err := t.ExecContext(t.context(ctx), t.db.statements.Of("defer_references").Text)
+	return err
+}
+
 // Notify implements [tables.Tx]. There is no other process.
 func (*transaction) Notify(*tables.Statements, string) {}
 

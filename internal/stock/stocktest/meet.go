@@ -14,11 +14,10 @@ import (
 // Meeting is what several requests meet at: a deduction, or an order of several SKUs. It is as simple as the promises.
 type Meeting struct {
 	Status stock.DeductionStatus // before them
-	Whole  bool                  // it is an order of several SKUs
 
 	units     int64  // that it holds while it is live; 0: no request is for a part, and no answer tells units
 	committed int64  // by a commit
-	swept     bool   // a sweep is among the requests, and a commit does not take units again
+	plain     bool   // a commit takes no units again
 	done      string // the refs of the amendments that have been made
 }
 
@@ -42,7 +41,7 @@ func answer(status stock.DeductionStatus, units, back int64) string {
 	return fmt.Sprint(status, " ", units, ", ", back, " back")
 }
 
-// on does what a request asks, or tells why not. A commit takes the units of an expired reservation again.
+// on does what a request asks, or tells why not. A commit takes the units of a reservation that has ended again, unless it is plain.
 func (m *Meeting) on(w stock.SettleRequest) (refused stock.Code) {
 	ref := fmt.Sprintf("%q ", w.Ref)
 	switch {
@@ -77,11 +76,9 @@ func (m *Meeting) commit(w stock.SettleRequest) (refused stock.Code) {
 	switch {
 	case m.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == m.committed):
 		return ""
-	case m.Status == stock.StatusCommitted:
+	case m.Status == stock.StatusCommitted, m.Status == stock.StatusReturned:
 		return stock.CodeAlreadyCommitted
-	case m.Status == stock.StatusReturned && m.Whole:
-		return stock.CodeOrderEnded // it says for each line what became of it
-	case m.Status != stock.StatusReserved && (m.Status != stock.StatusExpired || m.swept):
+	case m.Status != stock.StatusReserved && (m.plain || !w.MayRetake(m.Status)):
 		return stock.CodeNotReserved
 	case w.Quantity > m.units:
 		return stock.CodeInvalidRequest
@@ -127,7 +124,7 @@ func testRequestsMeet(t *testing.T, k *kit) {
 	over := at.Add(time.Minute)
 	for n := range rounds {
 		id := fmt.Sprintf("o-%d", n)
-		m := Meeting{Status: stock.StatusReserved, units: units}
+		m := Meeting{Status: stock.StatusReserved, units: units, plain: n%4 != 1}
 		when, o := at, reserved(id, units, time.Minute)
 		all := []stock.SettleRequest{
 			commit(id), commit(id), commitOf(id, 3), cancel(id), cancel(id),
@@ -141,7 +138,7 @@ func testRequestsMeet(t *testing.T, k *kit) {
 		case 1: // it has expired
 			m.Status, when = stock.StatusExpired, over
 		case 2: // it expires: the requests come in its last instant, and a sweep just after it
-			m.swept, when = true, over.Add(-time.Microsecond)
+			when = over.Add(-time.Microsecond)
 			all = append(all, stock.SettleRequest{OrderID: id, Verb: stock.Expire})
 		case 3: // it is committed
 			m.Status, m.committed, o.ReserveFor = stock.StatusCommitted, units, 0
@@ -177,7 +174,7 @@ func (k *kit) meets(ctx context.Context, when time.Time, w stock.SettleRequest, 
 	case w.Verb == stock.Expire:
 		_, err = k.store.Expire(ctx, sku, when.Add(time.Microsecond))
 		return "", err
-	case w.Verb == stock.Commit && m.Status == stock.StatusExpired:
+	case w.Verb == stock.Commit && !m.plain:
 		var taken []stock.Deduction
 		taken, err = k.store.Retake(ctx, time.Time{}, stock.Retake{SKU: sku, Layout: k.layout, Request: w, At: when})
 		results = stock.Column(taken, func(d stock.Deduction) stock.Settled { return stock.Settled{Deduction: d} })

@@ -58,6 +58,9 @@ func testMovements(t *testing.T, k *kit) {
 	if _, err := k.store.Movements(t.Context(), sku, stock.Position{}, 9); stock.CodeOf(err) != stock.CodeUnknownSKU {
 		t.Errorf("of no SKU: %v", err)
 	}
+	if _, err := k.store.NewestMovements(t.Context(), sku, stock.Position{}, 9); stock.CodeOf(err) != stock.CodeUnknownSKU {
+		t.Errorf("the newest of no SKU: %v", err)
+	}
 	k.create(0, 3)
 	delivery, early := restock(sku, "c", 8), restock(sku, "b", 1)
 	delivery.Reason, early.At = "van", at.Add(-time.Hour)
@@ -93,6 +96,17 @@ func testMovements(t *testing.T, k *kit) {
 		k.equal(fmt.Sprintf("behind %+v", after), got, page)
 		after, rest = stock.Position{At: got[len(got)-1].At, Ref: got[len(got)-1].Ref}, rest[len(page):]
 	}
+	slices.Reverse(all)
+	for before, rest := (stock.Position{}), all; len(rest) > 0; {
+		got, err := k.store.NewestMovements(t.Context(), sku, before, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := rest[:min(4, len(rest))]
+		k.equal(fmt.Sprintf("before %+v", before), got, page)
+		before, rest = stock.Position{At: got[len(got)-1].At, Ref: got[len(got)-1].Ref}, rest[len(page):]
+	}
+	slices.Reverse(all)
 	last := all[len(all)-1]
 	if got, err := k.store.Movements(t.Context(), sku, stock.Position{At: last.At, Ref: last.Ref}, 9); err != nil || len(got) != 0 || pages != 2 {
 		t.Fatalf("behind the last: %+v, %v; %d pages", got, err, pages)
@@ -293,11 +307,12 @@ func (k *kit) isProfile(want stock.Profile) {
 	k.equal("layouts", []int64{status.Layout, view.Layout}, []int64{k.layout, k.layout})
 }
 
-// testLimitChanges: buyers are counted from the instant on at which there is a limit. What they hold already stays theirs.
+// testLimitChanges: buyers are counted from the instant on at which there is a limit. They keep the units that they hold.
 func testLimitChanges(t *testing.T, k *kit) {
 	limit := func(ref string, to int64) {
 		k.moved(reterm(ref, stock.TermsChange{PerBuyerLimit: stock.To(to)}))
 		k.limit = to
+		k.countsAll(2)
 		k.audit()
 	}
 	buys := func(want string, orders ...stock.Order) {

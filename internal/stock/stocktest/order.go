@@ -74,6 +74,7 @@ func testOrder(t *testing.T, k *kit) {
 		want := stock.Deduction{
 			SKU: line.SKU, Order: stock.Order{OrderID: "o", BuyerID: "x", Quantity: line.Quantity, ReserveFor: time.Minute},
 			Quantity: line.Quantity, Status: stock.StatusReserved, ExpiresAt: at.Add(time.Minute),
+			CreatedAt: at,
 		}
 		k.equal("line", lines[i], want)
 		d, err := k.store.Deduction(t.Context(), line.SKU, "o")

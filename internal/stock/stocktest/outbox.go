@@ -211,7 +211,26 @@ func testOutboxWays(k *outboxKit) {
 	}
 	k.expire(at.Add(time.Hour), 1)
 	k.places(placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.Batch{here}))
-	k.equal("told", k.told(15), map[string]string{
+	for ref, units := range map[string]int64{"more": 7, "less": 2} {
+		c := placing("changed by "+ref, []stock.Line{{SKU: sku, Quantity: 5}}, []stock.Batch{here})
+		k.places(c)
+		change := stock.OrderChange{OrderID: c.Order.OrderID, Ref: ref, Lines: []stock.Line{{SKU: sku, Quantity: units}}, NewBuyer: "bob"}
+		if err := revise(k.t.Context(), k.store, at, change); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	both := placing("handed over", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.Batch{here})
+	k.places(both)
+	if err := revise(k.t.Context(), k.store, at, stock.OrderChange{OrderID: both.Order.OrderID, Ref: "r", Lines: both.Order.Lines, NewBuyer: "bob"}); err != nil {
+		k.t.Fatal(err)
+	}
+	buyers := make(map[string]string)
+	for _, c := range k.read("", 9, 22) {
+		buyers[c.OrderID] = c.BuyerID
+	}
+	k.equal("last buyers", []string{buyers["changed by more"], buyers["changed by less"], buyers["handed over"], buyers["both"]}, []string{"bob", "bob", "bob", both.Order.BuyerID})
+	k.equal("told", k.told(22), map[string]string{
+		"changed by more": "committed 5, committed 7, ", "changed by less": "committed 5, committed 2, committed 2, ", "handed over": "committed 5, committed 5, ",
 		"commit": "reserved 3, committed 2, ", "cancel": "reserved 1, cancelled 1, ",
 		"expire": "reserved 2, expired 2, ", "both": "committed 5, ",
 		"return": "reserved 4, reserved 3, cancelled 3, ", "extend": "reserved 1, ", // an extension is not told
@@ -234,8 +253,8 @@ func testOutboxOnOff(k *outboxKit) {
 	k.wantIDs("", "a", "c")
 }
 
-// testOutboxWhileSelling turns the outbox on and off beside sales. What is sold while it is on is told once, and what is sold while it is
-// off is not. What is sold meanwhile may be told, and not twice.
+// testOutboxWhileSelling turns the outbox on and off beside sales. An order that is sold while it is on is in it once, and one that is sold while it is
+// off is not. An order that is sold during the change may be in it, and not twice.
 func testOutboxWhileSelling(k *outboxKit) {
 	const rounds, each = 6, 20
 	var over atomic.Bool

@@ -3,6 +3,7 @@ package stocktest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func (k *kit) sees(all ...damage) {
 	k.damaged = true
 	for _, d := range all {
 		k.must(d.statement)
-		audit, err := k.store.Audit(k.t.Context(), sku)
+		audit, err := k.store.Audit(k.t.Context(), sku, nil)
 		if err != nil || audit.OK() || audit.SKUs[0].Difference() != d.difference {
 			k.t.Errorf("after %s: audit %+v, %v", d.statement, audit, err)
 		}
@@ -71,6 +72,28 @@ func testAuditSees(_ *testing.T, k *kit) {
 	)
 }
 
+// testAuditOfAll: an audit of more SKUs than one statement reads names each of them once, and tells how far it is.
+func testAuditOfAll(t *testing.T, k *kit) {
+	const skus = 102
+	for n := range skus {
+		k.makes(stock.NewSKU{SKU: fmt.Sprintf("many-%03d", n), Stock: int64(n), Segments: 1})
+	}
+	var told []int
+	audit, err := k.store.Audit(t.Context(), "", func(done, of int) {
+		told = append(told, done)
+		k.equal("all SKUs", of, skus)
+	})
+	if err != nil || !audit.OK() || len(audit.SKUs) != skus {
+		t.Fatalf("audit: %d SKUs, %v", len(audit.SKUs), err)
+	}
+	for n, b := range audit.SKUs {
+		k.equal(b.SKU, b, stock.Balance{SKU: fmt.Sprintf("many-%03d", n), Initial: int64(n), Available: int64(n)})
+	}
+	if told != nil && !slices.Equal(told, []int{100, skus}) { // nodes of Citus work beside each other
+		t.Errorf("told that %v are done", told)
+	}
+}
+
 func testAuditOfOne(t *testing.T, k *kit) {
 	k.create(10, 2)
 	k.deduct(0, stock.Fence{}, order("a", 4), reserved("b", 1, stock.MaxReserve))
@@ -82,7 +105,18 @@ func testAuditOfOne(t *testing.T, k *kit) {
 	one[0].Violations = nil
 	k.equal("audit", one[0], stock.Balance{SKU: sku, Initial: 10, Available: 5, Reserved: 1, Committed: 4})
 	k.equal("of all", len(k.audited("").SKUs), 2)
-	_, err := k.store.Audit(t.Context(), "nope")
+	for _, c := range []struct {
+		sku  string
+		than int
+		more bool
+	}{{sku, 1, true}, {sku, 2, false}, {"other", 0, false}, {"", 1, true}, {"", 2, false}} {
+		more, err := k.store.HasMoreOrders(t.Context(), c.sku, c.than)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.equal(fmt.Sprintf("more orders of %q than %d", c.sku, c.than), more, c.more)
+	}
+	_, err := k.store.Audit(t.Context(), "nope", nil)
 	k.code(err, stock.CodeUnknownSKU)
 }
 
@@ -142,7 +176,7 @@ func testPrune(t *testing.T, k *kit) {
 	k.equal("reserved", k.state("reserved"), stock.StatusReserved)
 	k.equal("returned", k.state("returned"), stock.StatusCommitted)
 
-	// What is left ends as it would have, and goes when it is old.
+	// The other deductions end as usual, and go when they are old.
 	k.settled(hour, commit("reserved"), stock.StatusCommitted, 1, 0)
 	k.settled(hour, returns("returned", "", 0), stock.StatusReturned, 3, 3)
 	k.prunes(sku, at.Add(2*time.Hour), 1, 0, all...)
@@ -261,7 +295,7 @@ func testPruneInSteps(t *testing.T, k *kit) {
 		return nil
 	}, func(ctx context.Context) error {
 		for ctx.Err() == nil && gone.Load() < orders/2 {
-			audit, err := k.store.Audit(ctx, "")
+			audit, err := k.store.Audit(ctx, "", nil)
 			if err != nil || !audit.OK() {
 				return fmt.Errorf("beside it: %+v, %w", audit, err)
 			}

@@ -226,7 +226,7 @@ func testStorm(t *testing.T, k *kit) {
 	}
 	calls := []func(context.Context) error{s.moves, func(ctx context.Context) error {
 		for range audits {
-			audit, err := k.store.Audit(ctx, "")
+			audit, err := k.store.Audit(ctx, "", nil)
 			if err != nil || !audit.OK() {
 				return fmt.Errorf("audit in the storm: %+v, %w", audit, err)
 			}
@@ -283,6 +283,9 @@ func (s *storm) moves(ctx context.Context) error {
 					return err
 				}
 			}
+			if _, err := s.store.CountEarlier(ctx, name, 50); err != nil && !errors.Is(err, stock.ErrHeld) {
+				return err
+			}
 		}
 	}
 	return nil
@@ -299,7 +302,7 @@ func expected(err error) bool {
 	return code != "" && code != stock.CodeUnavailable
 }
 
-// step does one thing, under an id of its own or one that another worker may use as well. What it asks for is drawn from content.
+// step does one thing, under an id of its own or one that another worker may use as well. Its request is drawn from content.
 func (s *storm) step(ctx context.Context, r, content *rand.Rand, n int, id string) error {
 	name := []string{"s", "u"}[content.IntN(2)]
 	views, err := s.store.Views(ctx, "s", "u")

@@ -156,6 +156,17 @@ func testStatuses(t *testing.T, k *kit) {
 		}
 		k.equal(fmt.Sprintf("in pages of %d", limit), read, names)
 	}
+	some, err := k.store.StatusesOf(t.Context(), "z", "nope", "B")
+	if err != nil || len(some) != 2 {
+		t.Fatalf("of some: %+v, %v", some, err)
+	}
+	for name, status := range some {
+		k.equal("among some", status, k.status(name, time.Time{}))
+	}
+	found, err := k.store.Names(t.Context(), "a", 3)
+	k.equal("names", fmt.Sprint(found, err), "[{a the a} {a-b the a-b} {a.b the a.b}] <nil>")
+	found, err = k.store.Names(t.Context(), stock.AfterSKU("a.b"), 9)
+	k.equal("the other names", fmt.Sprint(found, err), "[{sku-1 } {z the z}] <nil>")
 }
 
 // lastID is an id that no other one in its namespace is above.
@@ -330,6 +341,90 @@ func testExpireFree(t *testing.T, k *kit) {
 		status, err := k.store.Status(t.Context(), name, at)
 		if err != nil || status.Available != 10 || status.Reserved != 0 || status.Committed != 2 {
 			t.Errorf("%s: %+v, %v", name, status, err)
+		}
+	}
+}
+
+// testOrderLines lists the lines of all orders by time, in pages, and those that filters leave.
+func testOrderLines(t *testing.T, k *kit) {
+	is := func(want bool) {
+		t.Helper()
+		if listed, err := k.store.OrdersListed(t.Context()); err != nil || listed != want {
+			t.Fatalf("orders are listed: %v, %v, want %v", listed, err, want)
+		}
+	}
+	is(false)
+	for range 2 {
+		if err := k.store.ListOrders(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(true)
+	k.create(50, 2)
+	k.makes(stock.NewSKU{SKU: "other", Stock: 9, Segments: 1})
+	own := by("ann", stock.OrderKey("ann", "o-5"), 1)
+	own.ReserveFor = time.Hour
+	for i, o := range []stock.Order{by("ann", "o-9", 1), by("bob", "o-8", 1), order("o-7", 1), by("ann", "o-6", 2), own} {
+		b := k.batch(0, stock.Fence{}, o)
+		b.At = at.Add(time.Duration(i/2) * time.Second)
+		if _, err := k.store.Deduct(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := placing("o-1", []stock.Line{{SKU: "other", Quantity: 1}, {SKU: sku, Quantity: 1}}, []stock.Batch{anywhere, anywhere})
+	p.Order.BuyerID = "ann"
+	k.places(p)
+	k.settle(at.Add(3*time.Second), commit(own.OrderID))
+	k.settle(at.Add(3*time.Second), returns("o-8", "", 0))
+	all := k.lines(stock.OrderQuery{}, 99)
+	told := stock.Column(all, func(l stock.Deduction) string {
+		return fmt.Sprintf("%s %s %v %v %s %v", l.SKU, l.OrderID, l.CreatedAt.Sub(at), l.CommittedAt.Sub(l.CreatedAt), l.Status, l.InOrder)
+	})
+	k.equal("all", told, []string{
+		"other o-1 0s 0s committed true", "sku-1 o-1 0s 0s committed true", "sku-1 o-8 0s 0s returned false", "sku-1 o-9 0s 0s committed false",
+		"sku-1 o-6 1s 0s committed false", "sku-1 o-7 1s 0s committed false", "sku-1 " + own.OrderID + " 2s 1s committed false",
+	})
+	shops := ""
+	for name, q := range map[string]stock.OrderQuery{
+		"all":             {},
+		"of a buyer":      {BuyerID: "ann"},
+		"of own ids":      {BuyerID: "ann", Namespace: &own.BuyerID},
+		"of the shop":     {BuyerID: "ann", Namespace: &shops},
+		"since":           {Since: at.Add(time.Second)},
+		"until":           {Until: at.Add(time.Second), BuyerID: "ann"},
+		"of an instant":   {Since: at.Add(time.Second), Until: at.Add(time.Second + time.Microsecond)},
+		"with a status":   {Status: stock.StatusReturned},
+		"of nobody":       {BuyerID: "nobody"},
+		"with all of it":  {BuyerID: "bob", Status: stock.StatusReturned, Since: at, Until: at.Add(time.Hour)},
+		"before anything": {Until: at},
+	} {
+		want := slices.Clone(all)
+		want = slices.DeleteFunc(want, func(l stock.Deduction) bool {
+			namespace, _ := stock.SplitOrderKey(l.OrderID)
+			return q.BuyerID != "" && l.BuyerID != q.BuyerID || q.Status != "" && l.Status != q.Status || l.CreatedAt.Before(q.Since) ||
+				!q.Until.IsZero() && !l.CreatedAt.Before(q.Until) || q.Namespace != nil && *q.Namespace != namespace
+		})
+		for limit := 1; limit <= len(all)+1; limit++ {
+			k.equal(fmt.Sprintf("%s in pages of %d", name, limit), fmt.Sprint(k.lines(q, limit)), fmt.Sprint(want))
+		}
+	}
+	if err := k.store.ListOrders(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	is(false)
+}
+
+// lines reads all pages of a list of orders.
+func (k *kit) lines(q stock.OrderQuery, limit int) (all []stock.Deduction) {
+	k.t.Helper()
+	for q.Limit, q.Scan = limit, limit+1; ; {
+		page, err := k.store.OrderLines(k.t.Context(), q)
+		if err != nil || len(page.Lines) > limit {
+			k.t.Fatalf("%d lines in a page of %d, %v", len(page.Lines), limit, err)
+		}
+		all = append(all, page.Lines...)
+		if q.After = page.Next; q.After == (stock.LinePosition{}) {
+			return all
 		}
 	}
 }

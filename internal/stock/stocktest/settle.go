@@ -245,7 +245,7 @@ func testCommit(_ *testing.T, k *kit) {
 	k.settled(at.Add(time.Hour), commit("all"), stock.StatusCommitted, 1, 0)
 	k.expire(at.Add(time.Hour), 0)
 	k.balance(at, 12-1-units-2, 0, 1+units+2)
-	// What was kept can be returned, from where it came.
+	// Kept units can be returned to the segments that gave them.
 	k.settled(at, returns("m", "", 0), stock.StatusReturned, units, units)
 	k.settled(at, returns("a", "", 0), stock.StatusReturned, 1, 1)
 	k.balance(at, 10, 0, 2)
@@ -265,13 +265,13 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	for want, requests := range map[stock.Code][]stock.SettleRequest{
 		stock.CodeInvalidRequest: {commitOf("reserved", 3), giveBack("reserved", "r", 3), returns("committed", "r", 2), bounded},
 		stock.CodeNotReserved: {
-			commit("cancelled"), commit("returned"),
+			commit("cancelled"),
 			extend("cancelled", "r", time.Hour), extend("committed", "r", time.Hour), extend("returned", "r", time.Hour),
 		},
 		stock.CodeNotCommitted: {
 			returns("reserved", "", 0), returns("reserved", "r", 1), returns("cancelled", "", 0), returns("returned", "r", 1),
 		},
-		stock.CodeAlreadyCommitted: {cancel("committed"), giveBack("committed", "r", 1), cancel("returned")},
+		stock.CodeAlreadyCommitted: {cancel("committed"), giveBack("committed", "r", 1), cancel("returned"), commit("returned")},
 		stock.CodeRefReused:        {writesOff("returned", "", 0)},
 		stock.CodeUnknownDeduction: {
 			commit("none"), cancel("none"), extend("none", "r", time.Hour), returns("none", "", 0),
@@ -281,7 +281,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 		k.refuses(minute, want, requests...)
 	}
 	k.balance(minute, 14, 4, 2)
-	// Whoever finds that its time has come ends it.
+	// An operation that finds that its time has come ends it.
 	for id, request := range map[string]stock.SettleRequest{"over": commit("over"), "over too": extend("over too", "r", time.Hour)} {
 		ended := k.settle(minute, request)[0]
 		k.equal(id, []any{stock.CodeOf(ended.Err), ended.Returned, k.state(id)}, []any{stock.CodeNotReserved, 1, stock.StatusExpired})
@@ -293,7 +293,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	k.settled(minute, returns("returned", "", 0), stock.StatusReturned, 1, 0)
 	k.equal("ended order ids", told(k.deduct(0, stock.Fence{}, order("cancelled", 2), order("returned", 1))), "known, known")
 	k.balance(minute, 16, 2, 2)
-	// What was refused has left its ref free, and what was done is told under a lower bound too.
+	// A refused request has left its ref free, and a replay is answered under a lower bound too.
 	k.settled(at, ofBuyer("x", returns("x's", "", 0)), stock.StatusReturned, 1, 1)
 	bounded.MostExtend, bounded.ExtendFor = time.Hour, time.Hour
 	k.settled(at, bounded, stock.StatusReserved, 2, 0)
@@ -486,10 +486,41 @@ func testRetake(t *testing.T, k *kit) {
 	k.merge(nil, by("z", "rest", 3))
 	refuses(stock.CodeNotReserved, commit("gone")) // sold meanwhile
 	k.settled(late, returns("m", "", 0), stock.StatusReturned, 6, 6)
-	refuses(stock.CodeNotReserved, commit("m"))
+	refuses(stock.CodeAlreadyCommitted, commit("m"))
 	k.merge(nil, by("z", "more", 3))
 	refuses(stock.CodeNotReserved, commit("gone")) // z has six
 	k.balance(late, 3, 0, 9)
+}
+
+// testRetakeOfACancelled: units of a reservation that was cancelled, at once or in parts, are taken again if the caller says so, and
+// never those of a return.
+func testRetakeOfACancelled(t *testing.T, k *kit) {
+	k.create(12, 3)
+	later := at.Add(30 * time.Second)
+	k.merge(nil, reserved("whole", 6, time.Minute), reserved("parts", 5, time.Minute), order("returned", 1))
+	k.settle(at, cancel("whole"), giveBack("parts", "a", 2), returns("returned", "", 0))
+	k.settle(later, giveBack("parts", "b", 3))
+	onlyExpired := commit("whole")
+	onlyExpired.OnlyExpired = true
+	for want, request := range map[stock.Code]stock.SettleRequest{
+		stock.CodeNotReserved: onlyExpired, stock.CodeInvalidRequest: commitOf("parts", 4), stock.CodeAlreadyCommitted: commit("returned"),
+	} {
+		_, err := k.retaken(later, request)
+		k.code(err, want)
+	}
+	for id, units := range map[string]int64{"whole": 6, "parts": 3} {
+		for range 2 {
+			d, err := k.retaken(at.Add(time.Hour), commit(id))
+			if err != nil || d.Status != stock.StatusCommitted || d.Quantity != units {
+				t.Fatalf("got %+v, %v, want %d units committed", d, err, units)
+			}
+		}
+	}
+	k.settle(at.Add(2*time.Hour), returns("whole", "one", 1))
+	k.balance(later, 4, 0, 8)
+	k.told("whole", "reserved 6 0s, cancelled 6 0s, retaken 6 1h0m0s, returned 1 2h0m0s one")
+	k.told("parts", "reserved 5 0s, cancelled 2 0s a, cancelled 3 30s b, retaken 3 1h0m0s")
+	k.audited(sku)
 }
 
 // testRetakeAmongMany: while more reservations have expired than one transaction ends, a retake of one that is not among them, of more
@@ -525,6 +556,20 @@ func testRetakeAmongMany(t *testing.T, k *kit) {
 	k.balance(late, many-1, 0, 2)
 }
 
+// told checks the history of a deduction.
+func (k *kit) told(id, want string) {
+	k.t.Helper()
+	h, err := k.store.History(k.t.Context(), sku, id)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var got []string
+	for _, e := range h.Entries() {
+		got = append(got, strings.TrimRight(fmt.Sprintf("%s %d %s %s", e.Kind, e.Quantity, e.At.Sub(at), e.Ref+e.Reason), " "))
+	}
+	k.equal("history of "+id, strings.Join(got, ", "), want)
+}
+
 // testHistory: a deduction tells what happened to it.
 func testHistory(t *testing.T, k *kit) {
 	k.create(20, 2)
@@ -545,15 +590,7 @@ func testHistory(t *testing.T, k *kit) {
 		"c": "reserved 2 0s, expired 2 1m0s, retaken 2 2m0s",
 		"d": "committed 2 0s",
 	} {
-		h, err := k.store.History(t.Context(), sku, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, e := range h.Entries() {
-			got = append(got, strings.TrimRight(fmt.Sprintf("%s %d %s %s", e.Kind, e.Quantity, e.At.Sub(at), e.Ref+e.Reason), " "))
-		}
-		k.equal("history of "+id, strings.Join(got, ", "), want)
+		k.told(id, want)
 	}
 	_, err := k.store.History(t.Context(), sku, "none")
 	k.code(err, stock.CodeUnknownDeduction)

@@ -13,6 +13,11 @@ func testCreate(t *testing.T, k *kit) {
 	same := stock.NewSKU{SKU: sku, Name: "Größe M", Stock: 7, Segments: 3}
 	creates := func(n stock.NewSKU, when time.Time, want bool) {
 		t.Helper()
+		for range 2 { // to try it changes nothing
+			if created, err := k.store.TryCreateSKU(t.Context(), n, when); err != nil || created != want {
+				t.Fatalf("try to create at %v: got %v, %v, want %v", when, created, err, want)
+			}
+		}
 		if created, err := k.store.CreateSKU(t.Context(), n, when); err != nil || created != want {
 			t.Fatalf("create at %v: got %v, %v, want %v", when, created, err, want)
 		}
@@ -27,6 +32,8 @@ func testCreate(t *testing.T, k *kit) {
 	} {
 		_, err := k.store.CreateSKU(t.Context(), other, at)
 		k.code(err, stock.CodeSKUExists)
+		_, tried := k.store.TryCreateSKU(t.Context(), other, at)
+		k.equal("tried", tried, err)
 	}
 	k.segments(3, 2, 2)
 	k.equal("status", k.status(sku, at), stock.Status{
@@ -38,6 +45,8 @@ func testCreate(t *testing.T, k *kit) {
 	// A SKU is not created when its sale is over; one that is there is still found then.
 	sale := stock.NewSKU{SKU: "sale", Stock: 1, Segments: 1, Terms: stock.Terms{SaleEndsAt: at}}
 	_, err := k.store.CreateSKU(t.Context(), sale, at)
+	k.code(err, stock.CodeInvalidRequest)
+	_, err = k.store.TryCreateSKU(t.Context(), sale, at)
 	k.code(err, stock.CodeInvalidRequest)
 	_, err = k.store.Status(t.Context(), "sale", at)
 	k.code(err, stock.CodeUnknownSKU)
@@ -97,7 +106,7 @@ func (k *kit) archive(skus ...string) {
 	}
 }
 
-// testArchive ends the sale of a SKU for good. What was sold and reserved ends as it would have.
+// testArchive ends the sale of a SKU for good. Its orders and reservations end as usual.
 func testArchive(t *testing.T, k *kit) {
 	_, err := k.store.Archive(t.Context(), sku, at)
 	k.code(err, stock.CodeUnknownSKU)

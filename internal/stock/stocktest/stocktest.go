@@ -10,9 +10,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -23,6 +23,8 @@ type Bench struct {
 	Exec func(ctx context.Context, statement string) error
 	// Hold keeps every other writer of the database waiting until it is released.
 	Hold func(ctx context.Context) (release func() error, err error)
+	// Dump returns every row of every table as a text, for [ForgetCases].
+	Dump func(ctx context.Context) ([]string, error)
 }
 
 // A Case is one case of the suite.
@@ -49,20 +51,31 @@ func RunVirtually(t *testing.T, open func(t *testing.T) Bench, cases ...Case) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { c.on(t, open(t)) })
+			busytest.Virtual(t, func(t *testing.T) { c.on(t, open(t)) })
 		})
 	}
 }
 
 // on runs the case on a database.
 func (c Case) on(t *testing.T, b Bench) {
-	k := &kit{t: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
+	k := &kit{t: t, store: b.Store, exec: b.Exec, holding: b.Hold, dump: b.Dump, layout: firstLayout}
 	c.run(t, k)
 	k.audit()
 }
 
 // Cases are all cases of the suite.
 func Cases() []Case { return slices.Concat(CalmCases(), RacingCases(), LateCases()) }
+
+// ForgetCases are those of a store that can forget a buyer.
+func ForgetCases() []Case {
+	return []Case{
+		{"forget a buyer", testForget},
+		{"forget the buyer of orders of several SKUs", testForgetOrders},
+		{"note who is forgotten", testForgotten},
+		{"the first key by which buyers are forgotten", testForgetKeys},
+		{"forget the buyer of pruned orders", testForgetPruned},
+	}
+}
 
 // CalmCases are those with one caller after another: every write and every read, and what it returns.
 func CalmCases() []Case {
@@ -104,6 +117,7 @@ func CalmCases() []Case {
 		{"parts of a deduction", testParts},
 		{"write-off", testWriteOff},
 		{"retake", testRetake},
+		{"retake of a cancelled reservation", testRetakeOfACancelled},
 		{"retake while many have expired", testRetakeAmongMany},
 		{"history", testHistory},
 
@@ -123,6 +137,8 @@ func CalmCases() []Case {
 		{"resegment takes back what has expired first", testResegmentTakesBackFirst},
 		{"terms", testTerms},
 		{"a buyer limit comes, changes and goes", testLimitChanges},
+		{"earlier orders are counted page by page", testCountEarlier},
+		{"a change of an order counts its buyers", testChangeCounts},
 
 		{"sold out", testSoldOut},
 		{"SKUs with expired reservations", testExpired},
@@ -130,8 +146,10 @@ func CalmCases() []Case {
 		{"SKUs page by page", testStatuses},
 		{"deductions page by page", testDeductionPages},
 		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},
+		{"orders by time and buyer", testOrderLines},
 		{"audit sees damage", testAuditSees},
 		{"audit of one SKU", testAuditOfOne},
+		{"audit of all SKUs", testAuditOfAll},
 		{"prune", testPrune},
 		{"prune orders of several SKUs", testPruneOrders},
 		{"prune in steps", testPruneInSteps},
@@ -164,6 +182,7 @@ func RacingCases() []Case {
 		{"a greedy buyer", testGreedyBuyer},
 		{"sweepers race", testSweepers},
 		{"a SKU is archived while buyers order", testArchiveRace},
+		{"earlier orders are counted while buyers order", testCountRace},
 		{"everything at once", testStorm},
 	}
 }
@@ -182,6 +201,7 @@ type kit struct {
 	store   stock.Store
 	exec    func(ctx context.Context, statement string) error
 	holding func(ctx context.Context) (func() error, error)
+	dump    func(ctx context.Context) ([]string, error)
 	limit   int64 // per buyer, of the SKU that create makes
 	layout  int64 // of the SKU, as its writes are told
 	taken   int   // units by passes
@@ -320,7 +340,7 @@ func (k *kit) audit() {
 // audited is an audit that finds everything in order, of one SKU or, without its name, of all.
 func (k *kit) audited(sku string) stock.Audit {
 	k.t.Helper()
-	audit, err := k.store.Audit(context.WithoutCancel(k.t.Context()), sku)
+	audit, err := k.store.Audit(context.WithoutCancel(k.t.Context()), sku, nil)
 	if err != nil || !audit.OK() {
 		k.t.Fatalf("audit: %+v, %v", audit, err)
 	}

@@ -263,7 +263,7 @@ func (k *kit) counted(buyer string, want int64) {
 	for _, d := range holding {
 		units += d.Quantity
 	}
-	audit, auditErr := k.store.Audit(k.t.Context(), sku)
+	audit, auditErr := k.store.Audit(k.t.Context(), sku, nil)
 	if err != nil || auditErr != nil || units != want || !audit.OK() {
 		k.t.Fatalf("%s is counted with %d, want %d; %v, %+v, %v", buyer, units, want, err, audit, auditErr)
 	}

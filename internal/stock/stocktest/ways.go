@@ -327,8 +327,9 @@ func testFieldsAreKept(t *testing.T, k *kit) {
 			t.Fatal(err)
 		}
 		k.sameFields(way.name+", read among others", many[way.name], want)
-		want.Status = stock.StatusCommitted
-		k.sameFields(way.name+", committed", k.settle(at, stock.SettleRequest{OrderID: way.name, InOrder: way.placed})[0].Deduction, want)
+		later := at.Add(time.Second)
+		want.Status, want.CommittedAt = stock.StatusCommitted, later
+		k.sameFields(way.name+", committed", k.settle(later, stock.SettleRequest{OrderID: way.name, InOrder: way.placed})[0].Deduction, want)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // Take carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge.
 func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, error) {
 	read, write := &Statements{}, &Statements{}
-	decide := takeBy(ctx, tx, read, write, batch)
+	decide := takeBy(ctx, tx, read, write, batch, make(counts))
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.BatchResult{}, err
 	}
@@ -20,6 +20,9 @@ func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, err
 	}
 	return result, tx.Send(ctx, write)
 }
+
+// counts are the units with which buyers are counted, by count. Lines of an order may share one.
+type counts map[string]map[string]int64
 
 // takeBy adds to read what locks the rows of a batch, and what a decision needs. Once that is read, decide decides the batch, and adds
 // to write what it writes.
@@ -31,8 +34,12 @@ func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, err
 // Of a batch for one segment that row alone is locked, and of a merge that leaves out what others hold all the others. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
 // restarts.
-func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Batch) (decide func() (stock.BatchResult, error)) {
+//
+// In a group, a merge ends no reservations that have expired: it would write buyers' rows before those of its own orders, and others write
+// them in ascending order. It says that there are some.
+func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Batch, held counts) (decide func() (stock.BatchResult, error)) {
 	facts, expired, merges := &stock.Facts{}, new(int), batch.Segment == stock.AllSegments
+	inGroup := batch.Limit > 0 && batch.LimitGroup != ""
 	var rows *[]stock.Segment
 	if batch.RowWait > 0 {
 		tx.RowWait(read, batch.RowWait)
@@ -40,6 +47,8 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 	switch {
 	case merges && batch.FreeRows:
 		rows = read.LockFree(batch.SKU)
+	case merges && inGroup:
+		rows = read.LockAll(batch.SKU)
 	case merges:
 		rows, expired = read.LockRefilled(tx, batch.SKU, batch.At)
 	default:
@@ -48,7 +57,14 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 	if batch.RowWait > 0 {
 		tx.RowWait(read, 0)
 	}
-	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
+	if facts.BuyerUnits = held[batch.CountedAt()]; facts.BuyerUnits == nil {
+		facts.BuyerUnits = make(map[string]int64)
+		held[batch.CountedAt()] = facts.BuyerUnits
+	}
+	read.Facts(facts, batch)
+	if merges && inGroup {
+		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, At(batch.At), tx.Swept().Until(batch.At))
+	}
 	if merges {
 		read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", batch.SKU, At(batch.At), tx.Swept().Until(batch.At), batch.Units())
 	} else if batch.Limit > 0 {
@@ -80,12 +96,13 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 
 // Facts reads the facts from which orders are decided. Buyers are read before order ids: so if a read finds the units of a
 // buyer, the next one finds the order.
-func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
-	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
-	if limit > 0 {
-		s.Each(Into(facts.BuyerUnits), "buyer_units", sku, stock.Column(orders, func(o stock.Order) string { return o.BuyerID }))
+func (s *Statements) Facts(facts *stock.Facts, batch stock.Batch) {
+	facts.Known = make(map[string]stock.Deduction)
+	if batch.Limit > 0 {
+		buyers := stock.Column(batch.Orders, func(o stock.Order) string { return o.BuyerID })
+		s.Each(Into(facts.BuyerUnits), "buyer_units", batch.CountedAt(), buyers)
 	}
-	s.Each(DeductionsByID(facts.Known), "deductions_by_id", sku, stock.IDsOf(orders))
+	s.Each(DeductionsByID(facts.Known), "deductions_by_id", batch.SKU, stock.IDsOf(batch.Orders))
 }
 
 // take writes what a plan takes for a batch, whose rows are locked. insert writes the deductions that are not there yet.
@@ -94,7 +111,7 @@ func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(A
 		return
 	}
 	orders := stock.Column(plan.Admitted, func(i int) stock.Order { return batch.Orders[i] })
-	s.Count(batch.SKU, batch.Limit, orders)
+	s.Count(batch.CountedAt(), batch.Limit, orders)
 	c := ArraysOf(orders)
 	c.Limited = batch.Limit > 0
 	var several Parts
@@ -107,6 +124,9 @@ func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(A
 		several.add(batch.Orders[i].OrderID, plan.Parts[i])
 	}
 	insert(c).Wrote = AllOf(len(orders))
+	if batch.Limit > 0 && batch.LimitGroup != "" {
+		s.Exec("mark_counted", batch.SKU, c.OrderIDs, batch.CountedAt()).Wrote = AllOf(len(orders))
+	}
 	several.insert(s, batch.SKU)
 	var taken Changes
 	for i, units := range plan.Changes {

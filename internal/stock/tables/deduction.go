@@ -1,26 +1,26 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"inventory/internal/stock"
 )
 
-// Deduction is where the columns of a deduction are scanned: sku_id, order_id, quantity, asked, status, created_at, expires_at,
-// reserve_micros, committed, and the texts.
+// Deduction is where the columns of a deduction are scanned: sku_id, order_id, quantity, asked, status, created_at, committed_at,
+// expires_at, reserve_micros, committed, and the texts.
 type Deduction struct {
 	deduction stock.Deduction
-	createdAt time.Time
-	reserve   time.Duration // 0: from createdAt to the expiry
+	reserve   time.Duration // 0: from its creation to the expiry
 }
 
 // Columns returns where to scan the columns.
 func (r *Deduction) Columns() []any {
 	d := &r.deduction
 	columns := []any{
-		&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, (*Time)(&r.createdAt), (*Time)(&d.ExpiresAt),
-		(*Micros)(&r.reserve), &d.Committed,
+		&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, (*Time)(&d.CreatedAt), (*Time)(&d.CommittedAt),
+		(*Time)(&d.ExpiresAt), (*Micros)(&r.reserve), &d.Committed,
 	}
 	for _, text := range stock.KeptTexts() {
 		columns = append(columns, text.Of(&d.Order))
@@ -28,11 +28,14 @@ func (r *Deduction) Columns() []any {
 	return columns
 }
 
-// Read returns what was scanned last.
+// Read returns what was scanned last. The row of a deduction that was committed at once says so by having no expiry.
 func (r *Deduction) Read() stock.Deduction {
 	d := r.deduction
-	if d.ReserveFor = r.reserve; r.reserve == 0 && !d.ExpiresAt.IsZero() {
-		d.ReserveFor = d.ExpiresAt.Sub(r.createdAt)
+	switch d.ReserveFor = r.reserve; {
+	case d.ExpiresAt.IsZero():
+		d.CommittedAt = cmp.Or(d.CommittedAt, d.CreatedAt)
+	case r.reserve == 0:
+		d.ReserveFor = d.ExpiresAt.Sub(d.CreatedAt)
 	}
 	return d
 }
@@ -73,12 +76,14 @@ func inOrder(ctx context.Context, q Querier, query string, args ...any) (found [
 }
 
 // WithParts reads deductions by a query whose rows have, after the columns of a [Deduction], the segment and the quantity of a
-// part, whether several segments gave, and whether it is a line of an order. The rows of each deduction come together, ascending by segment.
+// part, whether several segments gave, whether it is a line of an order, and where its buyer is counted. The rows of each deduction come
+// together, ascending by segment.
 func WithParts(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
 	var r Deduction
 	var part stock.Part
 	var merged, inOrder bool
-	columns := append(r.Columns(), &part.Segment, &part.Quantity, &merged, &inOrder)
+	var countedAt string
+	columns := append(r.Columns(), &part.Segment, &part.Quantity, &merged, &inOrder, &countedAt)
 	err = q.Each(ctx, func(row Row) error {
 		if err := row.Scan(columns...); err != nil {
 			return err
@@ -87,7 +92,7 @@ func WithParts(ctx context.Context, q Querier, query string, args ...any) (found
 			found = append(found, r.Read())
 		}
 		last := &found[len(found)-1]
-		last.Parts, last.Merged, last.InOrder = append(last.Parts, part), merged, inOrder
+		last.Parts, last.Merged, last.InOrder, last.CountedAt = append(last.Parts, part), merged, inOrder, countedAt
 		return nil
 	}, query, args...)
 	return found, err
@@ -104,7 +109,7 @@ func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deducti
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	found[0].Merged = false // only writes need it
+	found[0].Merged, found[0].CountedAt = false, "" // only writes need it
 	return found[0], nil
 }
 
@@ -130,6 +135,15 @@ func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (st
 }
 
 // BuyerOrders implements [stock.Store].
-func (b Base) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
-	return inOrder(ctx, b.DB, "orders_of_buyer", sku, buyerID, stock.OrderKey(buyerID, ""), own, limit)
+func (b Base) BuyerOrders(ctx context.Context, count, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
+	query := "orders_of_buyer"
+	if stock.IsGroup(count) {
+		query = "orders_in_group"
+	}
+	return inOrder(ctx, b.DB, query, count, buyerID, stock.OrderKey(buyerID, ""), own, limit)
+}
+
+// DueInGroup implements [stock.Store].
+func (b Base) DueInGroup(ctx context.Context, count string, buyerIDs []string, at time.Time) ([]string, error) {
+	return All(ctx, b.DB, Value[string], "due_in_group", count, buyerIDs, At(at))
 }

@@ -2,9 +2,9 @@ package tables
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
@@ -12,7 +12,7 @@ import (
 // while it begins at the beginning, and then the instant may move back.
 func TestUntilWhenNoReservationIsLive(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		w, began := &Swept{}, time.Now()
 		is := func(what string, got Instant, want time.Time) {
 			t.Helper()

@@ -103,7 +103,22 @@ func sameMovement(ctx context.Context, q Querier, m stock.Movement) error {
 
 // Movements implements [stock.Store].
 func (b Base) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	found, err := All(ctx, b.DB, movement, "movements", sku, after.At, after.Ref, limit)
+	return b.movements(ctx, "movements", sku, after, limit)
+}
+
+// NewestMovements implements [stock.Store].
+func (b Base) NewestMovements(ctx context.Context, sku string, before stock.Position, limit int) ([]stock.Movement, error) {
+	if before.At.IsZero() {
+		before.At = behindAll
+	}
+	return b.movements(ctx, "newest_movements", sku, before, limit)
+}
+
+// behindAll is later than every movement, and a time that both stores can compare.
+var behindAll = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (b Base) movements(ctx context.Context, query, sku string, from stock.Position, limit int) ([]stock.Movement, error) {
+	found, err := All(ctx, b.DB, movement, query, sku, from.At, from.Ref, limit)
 	if err == nil && found == nil {
 		err = SKUExists(ctx, b.DB, sku)
 	}

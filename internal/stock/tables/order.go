@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"encoding/json"
 
 	"inventory/internal/stock"
 )
@@ -9,11 +10,16 @@ import (
 // Order reads an order of several SKUs that is there already, without its lines; nil if there is none.
 func Order(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
-	found, err := One(ctx, q, []any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, "order", orderID)
+	found, err := One(ctx, q, headColumns(&order), "order", orderID)
 	if err != nil || !found {
 		return nil, err
 	}
 	return &order, nil
+}
+
+// headColumns returns where the columns of an order are scanned.
+func headColumns(o *stock.PlacedOrder) []any {
+	return []any{&o.BuyerID, &o.OrderedBy, (*Micros)(&o.ReserveFor), &o.Pruned}
 }
 
 // PlacedOrder implements [stock.Store].
@@ -24,18 +30,41 @@ func (b Base) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrd
 func placedOrder(ctx context.Context, q Querier, orderID string) (there *stock.PlacedOrder, err error) {
 	var order stock.PlacedOrder
 	var line Deduction
-	columns := append([]any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, line.Columns()...)
+	var revision int
+	var removed bool
+	var parts *string
+	columns := append(append(headColumns(&order), line.Columns()...), &revision, &removed, &parts)
+	order.From = make(map[string][]stock.Part)
 	err = q.Each(ctx, func(row Row) error {
 		if err := row.Scan(columns...); err != nil {
 			return err
 		}
 		if d := line.Read(); d.SKU != "" {
-			order.Lines = append(order.Lines, d)
+			order.Add(d, revision, removed)
+			if parts != nil {
+				var from []stock.Part
+				if err := json.Unmarshal([]byte(*parts), &from); err != nil {
+					return err
+				}
+				order.From[d.SKU] = from
+			}
 		}
 		there = &order
 		return nil
 	}, "placed_order", orderID)
 	return there, err
+}
+
+// LineOf reads the line of an order by "line_of_order", and adds it to the order. It reports false if there is none.
+func LineOf(ctx context.Context, q Querier, order *stock.PlacedOrder, sku, orderID string) (found bool, err error) {
+	var line Deduction
+	var revision int
+	var removed bool
+	found, err = One(ctx, q, append(line.Columns(), &revision, &removed), "line_of_order", sku, orderID)
+	if found && err == nil {
+		order.Add(line.Read(), revision, removed)
+	}
+	return found, err
 }
 
 // ReplayOrder answers a placement whose order was not inserted, from the order that is there and its lines.
@@ -79,12 +108,23 @@ func PlaceOrder(ctx context.Context, tx Tx, p stock.Placement, byRow bool) (line
 	if err := tx.Send(ctx, statements); err != nil || !created {
 		return nil, false, err
 	}
-	read, write := &Statements{}, &Statements{}
+	read, write, held := &Statements{}, &Statements{}, make(counts)
+	read.LockCounted(countedInGroups(p))
 	lines, err = p.Place(func(line stock.Batch) func() (stock.BatchResult, error) {
-		return takeBy(ctx, tx, read, write, line)
+		return takeBy(ctx, tx, read, write, line, held)
 	}, func() error { return tx.Send(ctx, read) })
 	if err == nil {
 		err = tx.Send(ctx, write)
 	}
 	return lines, err == nil, err
+}
+
+// countedInGroups returns in which groups an order's buyer is counted: by lines, they would not be in ascending order.
+func countedInGroups(p stock.Placement) (all []stock.Counted) {
+	for _, line := range p.Lines {
+		if line.Limit > 0 && line.LimitGroup != "" {
+			all = append(all, stock.Counted{At: stock.CountOf("", line.LimitGroup), BuyerID: p.Order.BuyerID})
+		}
+	}
+	return all
 }

@@ -37,7 +37,7 @@ func (r row) Scan(into ...any) error {
 }
 
 // A column that a query always has must not read as zero if it is missing.
-func TestWhatIsMissingIsNotZero(t *testing.T) {
+func TestMissingColumnIsNotZero(t *testing.T) {
 	ctx, none := t.Context(), rows(nil)
 	for what, read := range map[string]func() error{
 		"a row": func() error { return tables.Single(ctx, none, nil, "") },

@@ -3,7 +3,7 @@ package tables
 import (
 	"cmp"
 	"context"
-	"maps"
+	"errors"
 	"slices"
 	"time"
 
@@ -11,17 +11,20 @@ import (
 )
 
 // Whole reads deductions with their parts, by "lock_whole" or a statement that does not lock them. Its rows have, after the
-// columns of a [Deduction], the segment that gave all of it, and whether it is a line of an order.
+// columns of a [Deduction], the segment that gave all of it, whether it is a line of an order, where its buyer is counted, after which change
+// of the order, and whether it is a line no more.
 func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock.Deduction {
 	there := make(map[string]stock.Deduction, len(ids))
 	var r Deduction
 	var segment *int
-	var inOrder bool
-	columns := append(r.Columns(), &segment, &inOrder)
+	var inOrder, removed bool
+	var countedAt string
+	var revision int
+	columns := append(r.Columns(), &segment, &inOrder, &countedAt, &revision, &removed)
 	s.Each(func(row Row) error {
 		err := row.Scan(columns...)
 		d := r.Read()
-		d.InOrder = inOrder
+		d.InOrder, d.CountedAt, d.Revision, d.Removed = inOrder, countedAt, revision, removed
 		if d.Merged = segment == nil; !d.Merged {
 			d.Parts = []stock.Part{{Segment: *segment, Quantity: d.Quantity}}
 		}
@@ -94,6 +97,9 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Reason }), at)
 	}
+	for _, d := range plan.Revised {
+		s.Exec("release_line", sku, d.OrderID, d.Revision)
+	}
 	s.GiveBack(sku, plan.Returns)
 	if plan.Units() > 0 {
 		tx.Notify(s, sku)
@@ -157,16 +163,17 @@ func (w *Settling) Plan(settlement stock.Settlement, at time.Time) stock.Settlem
 	return stock.PlanSettlement(settlement, w.There, w.amended, at, max(1, len(*w.segments)))
 }
 
-// Write adds what was planned, unless it gives units back to rows that are not locked.
+// Leaves reports whether a plan is not written, because it gives units back to rows that are not locked.
+func (w *Settling) Leaves(plan stock.SettlementPlan) bool {
+	return !w.returns && len(plan.Returns.Segments)+len(plan.Returns.Buyers) > 0
+}
+
+// Write adds what was planned, but for the counts in groups, unless it leaves it.
 func (w *Settling) Write(tx Tx, write *Statements, plan stock.SettlementPlan, at time.Time) {
-	w.Results = nil
-	if !w.returns && len(plan.Returns.Segments)+len(plan.Returns.Buyers) > 0 {
+	if w.Results = nil; w.Leaves(plan) {
 		return
 	}
 	w.Results, write.SQL = plan.Results, w.sql
-	if w.how == LockFree && len(plan.Returns.Buyers) > 0 { // who holds a row may count them, too
-		write.Exec("lock_buyers", w.SKU, slices.Sorted(maps.Keys(plan.Returns.Buyers)))
-	}
 	write.Settle(tx, w.SKU, plan, at)
 }
 
@@ -185,6 +192,7 @@ func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool, 
 	}
 	at, write := cmp.Or(lines[0].At, now), &Statements{}
 	plans, results := stock.PlanLines(lines, func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].Plan(line, at) })
+	write.UncountInGroups(plans...)
 	for i, w := range all {
 		if len(w.There) == 0 {
 			if err := SKUExists(ctx, tx, w.SKU); err != nil {
@@ -205,6 +213,9 @@ func Settle(ctx context.Context, tx Tx, lines []stock.Settlement, lockAll bool, 
 func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) (taken []stock.Deduction, err error) {
 	err = b.InTx(ctx, deadline, func(tx Tx) error {
 		taken = nil
+		if err := lockToRetake(ctx, tx, retakes); err != nil {
+			return err
+		}
 		for _, r := range retakes {
 			d, err := retake(ctx, tx, r)
 			if err != nil {
@@ -217,12 +228,46 @@ func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.R
 	return taken, err
 }
 
+// lockToRetake locks what several retakes need, if one is of a group: the rows of all segments and the deductions, and then the rows of the
+// buyers in groups.
+func lockToRetake(ctx context.Context, tx Tx, retakes []stock.Retake) error {
+	inGroup := func(r stock.Retake) bool { return r.Limit > 0 && r.LimitGroup != "" }
+	if len(retakes) == 1 || !slices.ContainsFunc(retakes, inGroup) {
+		return nil
+	}
+	lock, count, found := &Statements{}, &Statements{}, make([]map[string]stock.Deduction, len(retakes))
+	for _, r := range retakes {
+		lock.LockAll(r.SKU)
+	}
+	for i, r := range retakes {
+		found[i] = lock.Whole("lock_whole", r.SKU, []string{r.Request.OrderID})
+	}
+	if err := tx.Send(ctx, lock); err != nil {
+		return err
+	}
+	var buyers []stock.Counted
+	for i, r := range retakes {
+		if d := found[i][r.Request.OrderID]; inGroup(r) && d.BuyerID != "" {
+			buyers = append(buyers, stock.Counted{At: stock.CountOf(r.SKU, r.LimitGroup), BuyerID: d.BuyerID})
+		}
+	}
+	count.LockCounted(buyers)
+	return tx.Send(ctx, count)
+}
+
 // retake takes the units of one deduction. It holds the rows of all segments, so nobody else takes or gives back units, nor counts
 // buyers, while it decides.
 func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error) {
 	facts := stock.Facts{BuyerUnits: make(map[string]int64)}
 	read, write, id := &Statements{}, &Statements{}, r.Request.OrderID
-	segments, expired := read.LockRefilled(tx, r.SKU, r.At)
+	var segments *[]stock.Segment
+	expired, inGroup := new(int), r.Limit > 0 && r.LimitGroup != ""
+	if inGroup { // see takeBy
+		segments = read.LockAll(r.SKU)
+		read.Single([]any{&facts.HasExpired}, "has_expired", r.SKU, At(r.At), tx.Swept().Until(r.At))
+	} else {
+		segments, expired = read.LockRefilled(tx, r.SKU, r.At)
+	}
 	there := read.Whole("lock_whole", r.SKU, []string{id})
 	tx.Instant(read, r.At, &facts.At)
 	if err := tx.Send(ctx, read); err != nil {
@@ -239,12 +284,13 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 		return stock.Deduction{}, stock.UnknownSKU(r.SKU)
 	case d.Due(facts.At): // more expired than are ended at once
 		return stock.Deduction{}, stock.ErrStale
-	case d.Status != stock.StatusExpired, stock.CodeOf(err) != stock.CodeNotReserved:
+	case errors.Is(err, stock.ErrRevised), d.Removed, !r.Request.MayRetake(d.Status), stock.CodeOf(err) != stock.CodeNotReserved:
+		write.UncountInGroups(settled)
 		write.Settle(tx, r.SKU, settled, facts.At)
 		return settled.Results[0].Deduction, cmp.Or(err, tx.Send(ctx, write))
 	}
 	if d.BuyerID != "" && r.Limit > 0 {
-		if err := tx.Each(ctx, Into(facts.BuyerUnits), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
+		if err := tx.Each(ctx, Into(facts.BuyerUnits), "buyer_units", stock.CountOf(r.SKU, r.LimitGroup), []string{d.BuyerID}); err != nil {
 			return stock.Deduction{}, err
 		}
 	}
@@ -253,6 +299,7 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
+	write.Exec("insert_retake", r.SKU, id, stock.RetakeRef, taken.Quantity, facts.At)
 	write.Exec("delete_parts", r.SKU, []string{id})
 	write.take(merge, plan, func(a Arrays) *Statement {
 		return write.Exec("retake", r.SKU, id, a.Segments[0], taken.Quantity, facts.At, a.Limited)
@@ -270,7 +317,7 @@ func (b Base) History(ctx context.Context, sku, orderID string) (h stock.History
 		return h, err
 	}
 	h.Amendments, err = All(ctx, b.DB, func(row Row) (a stock.Amendment, err error) {
-		err = row.Scan(&a.Ref, &a.Verb, &a.Units, (*Micros)(&a.Extended), &a.Reason, (*Time)(&a.At))
+		err = row.Scan(&a.Ref, &a.Verb, &a.Units, (*Micros)(&a.Extended), &a.Reason, (*Time)(&a.At), &a.Taken, &a.Ended, (*Time)(&a.EndedAt))
 		return a, err
 	}, "amendments_of", sku, orderID)
 	return h, err
@@ -280,12 +327,15 @@ func (b Base) History(ctx context.Context, sku, orderID string) (h stock.History
 // transaction gives units back, or counts buyers, meanwhile.
 func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, err error) {
 	var ids []string
-	held := make(map[string]int64) // units, per buyer
+	held := make(map[stock.Counted]int64) // units, per buyer
 	err = tx.Each(ctx, func(row Row) error {
-		var id, buyer string
+		var id string
+		var of stock.Counted
 		var units int64
-		err := row.Scan(&id, &buyer, &units)
-		ids, held[buyer], pruned.Units = append(ids, id), held[buyer]+units, pruned.Units+units
+		err := row.Scan(&id, &of.BuyerID, &of.At, &units)
+		if ids, pruned.Units = append(ids, id), pruned.Units+units; of.At != "" {
+			held[of] += units
+		}
 		return err
 	}, "prunable", p.SKU, p.OrderIDs, p.Before)
 	if pruned.Deductions = int64(len(ids)); err != nil || p.DryRun || ids == nil {
@@ -293,11 +343,30 @@ func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, er
 	}
 	fold := &Statements{}
 	fold.Exec("fold_sum", p.SKU, ids)
-	buyers, units := columnsOf(held)
-	fold.Exec("uncount_buyers", p.SKU, buyers, units)
-	fold.Exec("forget_buyers", p.SKU, buyers)
-	for _, statement := range []string{"mark_orders", "delete_lines", "delete_amendments", "delete_parts", "delete_deductions"} {
+	fold.Uncount(held)
+	counts, buyers, _ := columnsOfCounted(held)
+	fold.Exec("forget_buyers", counts, buyers)
+	if err := MarkOrders(ctx, tx, fold, p.SKU, ids); err != nil {
+		return pruned, err
+	}
+	for _, statement := range []string{"delete_changes", "delete_lines", "delete_amendments", "delete_additions", "delete_parts", "delete_deductions"} {
 		fold.Exec(statement, p.SKU, ids)
 	}
 	return pruned, tx.Send(ctx, fold)
+}
+
+// MarkOrders adds to statements what marks orders of several SKUs as pruned, of which a line of the SKU is pruned. Their rows keep a hash of
+// the buyer.
+func MarkOrders(ctx context.Context, tx Tx, write *Statements, sku string, ids []string) error {
+	var marked, buyers []string
+	err := tx.Each(ctx, func(row Row) error {
+		var id, buyer string
+		err := row.Scan(&id, &buyer)
+		marked, buyers = append(marked, id), append(buyers, stock.PrunedBuyer(buyer))
+		return err
+	}, "orders_to_mark", sku, ids)
+	if marked != nil {
+		write.Exec("mark_orders", marked, buyers)
+	}
+	return err
 }

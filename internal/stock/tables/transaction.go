@@ -70,6 +70,8 @@ type Tx interface {
 	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the
 	// store's clock.
 	Instant(statements *Statements, given time.Time, at *time.Time)
+	// Rename forgets a buyer in a deduction, and changes the deduction's key, and that of what belongs to it, if it has the buyer's id.
+	Rename(statements *Statements, sku, orderID string, f stock.Forgetting)
 	// Notify tells other processes that units of a SKU are back or were added.
 	Notify(statements *Statements, sku string)
 }
@@ -208,7 +210,7 @@ func AllOf(rows int) func(int64) error {
 }
 
 // Count adds orders to the counts of their buyers, if there is a limit. If it cannot do so for all of them, that is a race.
-func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
+func (s *Statements) Count(count string, limit int64, orders []stock.Order) {
 	counts := make(map[string]int64, len(orders))
 	for _, o := range orders {
 		if o.BuyerID != "" {
@@ -217,21 +219,62 @@ func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
 	}
 	if limit > 0 && len(counts) > 0 {
 		buyers, units := columnsOf(counts)
-		s.Exec("count_buyers", sku, buyers, units, limit).Wrote = AllOf(len(buyers))
+		s.Exec("count_buyers", count, buyers, units, limit).Wrote = AllOf(len(buyers))
 	}
 }
 
-// GiveBack gives units back to segments and buyers, whose rows are locked.
+// GiveBack gives units back to segments, whose rows are locked, and to buyers who are counted at the SKU.
 func (s *Statements) GiveBack(sku string, back stock.Returns) {
 	var returned Changes // written without a lock's fence
 	for segment, units := range back.Segments {
 		returned.Add(segment, units, -back.Reserved[segment], stock.Fence{})
 	}
 	s.Change(sku, returned)
-	if len(back.Buyers) > 0 {
-		buyers, units := columnsOf(back.Buyers)
-		s.Exec("uncount_buyers", sku, buyers, units)
+	s.Uncount(inGroups(back.Buyers, false))
+}
+
+// UncountInGroups takes what settlements give back from the counts of groups. Their rows are the first of buyers' rows that a transaction
+// locks, in ascending order.
+func (s *Statements) UncountInGroups(plans ...stock.SettlementPlan) {
+	all := make(map[stock.Counted]int64)
+	for _, plan := range plans {
+		for of, units := range inGroups(plan.Returns.Buyers, true) {
+			all[of] += units
+		}
 	}
+	s.Uncount(all)
+}
+
+// inGroups returns those who are counted in groups, or the others.
+func inGroups(buyers map[stock.Counted]int64, are bool) map[stock.Counted]int64 {
+	some := maps.Clone(buyers)
+	maps.DeleteFunc(some, func(of stock.Counted, _ int64) bool { return stock.IsGroup(of.At) != are })
+	return some
+}
+
+// LockCounted locks the rows of buyers, and makes those that are missing.
+func (s *Statements) LockCounted(buyers []stock.Counted) {
+	none := make(map[stock.Counted]int64, len(buyers))
+	for _, of := range buyers {
+		none[of] = 0
+	}
+	s.Uncount(none)
+}
+
+// Uncount takes units from the counts of buyers.
+func (s *Statements) Uncount(buyers map[stock.Counted]int64) {
+	if len(buyers) > 0 {
+		counts, ids, units := columnsOfCounted(buyers)
+		s.Exec("uncount_buyers", counts, ids, units)
+	}
+}
+
+// columnsOfCounted splits what is counted into columns, ascending.
+func columnsOfCounted(buyers map[stock.Counted]int64) (counts, ids []string, units []int64) {
+	for _, of := range slices.SortedFunc(maps.Keys(buyers), stock.Counted.Compare) {
+		counts, ids, units = append(counts, of.At), append(ids, of.BuyerID), append(units, buyers[of])
+	}
+	return counts, ids, units
 }
 
 // columnsOf splits a map into two columns, ascending by key.

@@ -1,4 +1,4 @@
-// Package breaks causes faults for locks, and judges what becomes of each lock. docs/LAB.md lists the faults.
+// Package breaks causes faults for locks, and judges each lock afterwards. docs/LAB.md lists the faults.
 //
 // A fault is a fixed sequence of steps. A holder is a process of its own, which does one step at a time, and gets SIGKILL or
 // SIGSTOP in between. Its connections to Redis go through proxies that can cut them. Each step waits for the answer to the one before. Only
@@ -43,7 +43,7 @@ func Names() (names []string) {
 // atOnce is how many trials run at once. Most of them wait for a lease to run out.
 const atOnce = 16
 
-// Run causes each fault for each lock: the faults are the cases. What was done until an error, or until ctx ended, is in the
+// Run causes each fault for each lock: the faults are the cases. The work until an error, or until ctx ended, is in the
 // report.
 func Run(ctx context.Context, c experiment.Config) (_ report.Document, err error) {
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Nodes: true, Database: "breaks_"})

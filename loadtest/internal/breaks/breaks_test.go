@@ -7,7 +7,7 @@ import (
 	"inventory/loadtest/internal/kinds"
 )
 
-func TestWhatIsWrong(t *testing.T) {
+func TestFaultsOfOurLocksAreReported(t *testing.T) {
 	t.Parallel()
 	tried := func(name, lock string, ours, broken bool, outcome string) *trial {
 		return &trial{fault: fault{name: name}, kind: kinds.Kind{Name: lock, Ours: ours}, broken: broken, outcome: outcome}

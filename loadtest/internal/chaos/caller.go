@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +62,10 @@ func (c *caller) work(ctx context.Context) {
 			c.deduct(ctx, c.round.hot, 1+c.Int64N(3))
 		case n < 48:
 			c.deduct(ctx, c.round.many[c.IntN(len(c.round.many))], 1+c.Int64N(2))
-		case n < 60:
+		case n < 56:
 			c.deduct(ctx, c.round.limited, 1+c.Int64N(2))
+		case n < 60:
+			c.deduct(ctx, c.round.grouped[c.IntN(groupedSKUs)], 1)
 		case n < 76:
 			c.reserve(ctx)
 		case n < 90:
@@ -212,9 +215,7 @@ func (c *caller) atOnce(ctx context.Context, operations ...history.Operation) {
 // order buys or reserves some of several SKUs, all or none. Now and then it tries to settle a line without the others.
 func (c *caller) order(ctx context.Context) {
 	o := history.Operation{Kind: history.Order, ID: c.id(), Buyer: c.buyer()}
-	for _, n := range c.Perm(len(c.round.many))[:2+c.IntN(3)] {
-		o.Lines = append(o.Lines, history.Line{SKU: c.round.many[n], Quantity: 1 + c.Int64N(2)})
-	}
+	o.Lines = c.lines(2 + c.IntN(3))
 	if c.IntN(3) > 0 {
 		o.ReserveFor = c.stay()
 	}
@@ -228,12 +229,67 @@ func (c *caller) order(ctx context.Context) {
 		}
 		c.ask(ctx, alone)
 	}
+	if c.IntN(2) == 0 {
+		c.change(ctx, o)
+	}
 	switch {
 	case o.ReserveFor > 0:
 		c.settle(ctx, o)
 	case c.IntN(2) == 0:
 		c.giveBack(ctx, o)
 	}
+}
+
+// lines are some of different SKUs.
+func (c *caller) lines(n int) (lines []history.Line) {
+	skus := slices.Concat(c.round.many, c.round.grouped, c.round.grouped)
+	for _, i := range c.Perm(len(skus)) {
+		if len(lines) < n && !slices.ContainsFunc(lines, func(l history.Line) bool { return l.SKU == skus[i] }) {
+			lines = append(lines, history.Line{SKU: skus[i], Quantity: 1 + c.Int64N(2)})
+		}
+	}
+	return lines
+}
+
+// change gives an order other lines, and now and then another buyer: once, or twice and then the first time again, which changes nothing any
+// more. Some changes meet each other, or a commit. Then some of its lines may be committed without the others.
+func (c *caller) change(ctx context.Context, o history.Operation) {
+	var changes []history.Operation
+	for range 2 {
+		one := history.Operation{Kind: history.Change, ID: o.ID, Ref: c.id(), Lines: c.lines(1 + c.IntN(2)), WriteOff: c.IntN(4) == 0}
+		if c.IntN(3) > 0 {
+			one.Lines = append(one.Lines, c.besides(o, one)...)
+		}
+		if c.IntN(4) == 0 {
+			one.Hands = c.buyer()
+		}
+		changes = append(changes, one)
+	}
+	commit := about(history.Commit, o)
+	switch c.IntN(4) {
+	case 0:
+		c.ask(ctx, changes[0])
+	case 1:
+		c.atOnce(ctx, changes[0], changes[1], changes[0], commit)
+	default:
+		for _, n := range []int{0, 1, 0} {
+			c.ask(ctx, changes[n])
+		}
+	}
+	if o.ReserveFor > 0 && c.IntN(3) == 0 {
+		only := changes[c.IntN(2)]
+		c.ask(ctx, history.Operation{Kind: history.Commit, ID: o.ID, Only: true, Retake: c.IntN(2) == 0, Lines: only.Lines[:1]})
+	}
+}
+
+// besides are the lines of an order of SKUs that a change does not name.
+func (c *caller) besides(o, change history.Operation) (lines []history.Line) {
+	for _, line := range o.Lines {
+		if !slices.ContainsFunc(change.Lines, func(l history.Line) bool { return l.SKU == line.SKU }) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // restock adds half of the units that are wanted meanwhile. So the hot SKU is sold out most of the time, and each of its

@@ -1,4 +1,4 @@
-// Package chaos lets the whole service sell amid faults, and compares what callers saw with the rows.
+// Package chaos lets the whole service sell amid faults, and compares the answers that callers got with the rows.
 //
 // Three processes run on a PostgreSQL that syncs its commits and a Redis, over networks that fail. Callers do a mixed load, and a
 // caller without an answer in time hangs up and asks another process. Faults come one after the other, by a seed; under Sentinel

@@ -27,6 +27,8 @@ const (
 	manySegments = 4
 	limitedStock = 100_000
 	buyerLimit   = 40
+	groupedSKUs  = 3 // with one limit
+	groupLimit   = 8
 	segments     = 10
 	longestStay  = 2 * time.Second // of a reservation, from when it was made or extended
 )
@@ -48,6 +50,7 @@ type round struct {
 	limited  string
 	reserved string
 	many     []string
+	grouped  []string // a limit counts over all of them
 	stocks   map[string]history.Stock
 	services *load.Services // of callers in a hurry
 	steady   *load.Services // of the lab itself, which is not
@@ -62,6 +65,10 @@ func newRound(s *stack, seed uint64) *round {
 	for i := range manySKUs {
 		r.many = append(r.many, fmt.Sprintf("%s-%02d", r.name, i))
 		r.stocks[r.many[i]] = history.Stock{Units: manyStock}
+	}
+	for i := range groupedSKUs {
+		r.grouped = append(r.grouped, fmt.Sprintf("%s-of-group-%d", r.name, i))
+		r.stocks[r.grouped[i]] = history.Stock{Units: limitedStock, BuyerLimit: groupLimit, Group: r.name + "-group"}
 	}
 	return r
 }
@@ -118,6 +125,9 @@ func (r *round) create(ctx context.Context) error {
 		n := client.NewSKU{Stock: stock.Units, Segments: &parts}
 		if stock.BuyerLimit > 0 {
 			n.PerBuyerLimit = &stock.BuyerLimit
+		}
+		if stock.Group != "" {
+			n.LimitGroup = &stock.Group
 		}
 		if err := r.steady.Create(ctx, sku, n); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -108,17 +107,13 @@ func (s *stack) open(patience time.Duration) (*load.Services, error) {
 }
 
 func (s *stack) openProcess(ctx context.Context, c Config) (*process, error) {
-	database, err := url.Parse(s.DatabaseURL)
+	database, postgres, err := faultproxy.StartBefore(ctx, s.DatabaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
-	}
-	p := &process{stack: s, program: c.Process}
-	if p.postgres, err = faultproxy.Start(ctx, database.Host); err != nil {
 		return nil, err
 	}
-	s.OnClose(p.postgres.Close)
-	database.Host = p.postgres.Addr()
-	p.job = target.Job{DatabaseURL: database.String(), RedisURL: s.redis.url, Lock: c.Lock}
+	s.OnClose(postgres.Close)
+	p := &process{stack: s, program: c.Process, postgres: postgres}
+	p.job = target.Job{DatabaseURL: database, RedisURL: s.redis.url, Lock: c.Lock}
 	if c.Redis == OneRedis {
 		if p.redis, err = faultproxy.Start(ctx, s.redis.nodes[0].Addr()); err != nil {
 			return nil, err

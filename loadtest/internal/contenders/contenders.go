@@ -246,7 +246,7 @@ type sold struct {
 // at is the name of an entrant with that many callers, or connections.
 func at(name string, callers int) string { return fmt.Sprintf("%s, %d at once", name, callers) }
 
-// sample are the metrics of a round. What was accepted in a warm-up is among the totals alone.
+// sample are the metrics of a round. Orders accepted in a warm-up are in the totals only.
 func (e *entrant) sample(r sold) experiment.Sample {
 	orders, replayed, refused := max(1, e.orders), r.Counts[load.Replayed], r.Counts[load.Refused]
 	perSecond := func(n int64) float64 { return float64(n) / r.Took.Seconds() }
@@ -275,7 +275,7 @@ type world struct {
 	scale      scale
 	postmaster int // of the PostgreSQL that was started; 0: none
 	redisPID   int // of the Redis that was started; 0: none
-	// What entrants inside this process share: a database, the service on it, and the connections of peers.
+	// Contenders inside this process share a database, the service on it, and the connections of peers.
 	databaseURL string
 	service     *selling.Service
 	pool        *pgxpool.Pool

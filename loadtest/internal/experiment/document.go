@@ -100,7 +100,7 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 	return nil
 }
 
-// tell adds all cases to the report. What must not happen is that a contender of ours fails, or that rows do not add up; a missed
+// tell adds all cases to the report. If a contender of ours fails, or rows do not add up, that is a fault; a missed
 // target is a result.
 func (r *Report) tell(leftOut []string) {
 	for _, one := range r.Results {

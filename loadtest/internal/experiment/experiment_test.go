@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/loadtest/internal/report"
 )
 
@@ -37,15 +37,15 @@ func (m *machine) contender(name string, speed float64) Contender {
 	}}
 }
 
-// TestWhatIsSlowerIsTold plays 40 times, in virtual time. A kernel that does not pair rounds calls nothing slower on such a
+// TestSlowerContenderIsReported plays 40 times, in virtual time. A kernel that does not pair rounds calls nothing slower on such a
 // machine, and one that keeps the order of contenders calls one of two equal ones faster.
-func TestWhatIsSlowerIsTold(t *testing.T) {
+func TestSlowerContenderIsReported(t *testing.T) {
 	t.Parallel()
 	slower, equal := Times(sold, "slower", "one"), Times(sold, "another", "one")
 	found, undecided := 0, 0
 	const times = 40
 	for seed := range uint64(times) {
-		synctest.Test(t, func(t *testing.T) {
+		busytest.Virtual(t, func(t *testing.T) {
 			m := &machine{random: rand.New(rand.NewPCG(seed, 1)), speed: 1}
 			r := Run(t.Context(), Case{
 				Contenders:  []Contender{m.contender("idle", 1), m.contender("one", 100), m.contender("slower", 95), m.contender("another", 100)},
@@ -86,7 +86,7 @@ func TestRoundsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			busytest.Virtual(t, func(t *testing.T) {
 				told := 0
 				c.rules.Progress = func(rounds int) { told = rounds }
 				r := Run(t.Context(), Case{
@@ -122,7 +122,7 @@ func TestTheSeedDecidesTheOrder(t *testing.T) {
 // TestMissingDataMeetsNothing has a contender fail, and one that sells nothing.
 func TestMissingDataMeetsNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		broken := Contender{Name: "broken", Levels: []string{"broken"}, Ours: true, Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
 		target := func(of string, sign report.Sign, bound float64) Target {
 			return Target{of, Times(sold, of, "good"), sign, bound}
@@ -158,7 +158,7 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 // TestAnInterruptedRoundDoesNotCount ends in the middle of the second.
 func TestAnInterruptedRoundDoesNotCount(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
 		r := Run(ctx, Case{Contenders: []Contender{steady("a", 1), steady("b", 1)}}, Rules{Window: time.Second, For: time.Hour})

@@ -1,6 +1,6 @@
 // Package explain measures what batches, segments, locks and processes each buy. It sells one hot SKU in all combinations: with 1 or
 // 10 segments, without locks or with the service's default, by 1 or 3 processes, in batches or order by order. Other numbers of
-// segments and processes, and more than two, are possible. What a factor buys is the geometric mean of the ratios between cells
+// segments and processes, and more than two, are possible. The effect of a factor is the geometric mean of the ratios between cells
 // that differ in it alone, paired within rounds (package experiment).
 //
 // All else is the same: callers in a closed loop inside the processes that sell, a PostgreSQL that syncs commits, a Redis, the
@@ -370,7 +370,7 @@ func effects(findings []finding, absolute string) []report.Section {
 	plot.Series = []report.Series{dots}
 	return []report.Section{
 		{Name: "what each buys", Table: brief, Plots: []report.Plot{plot}, Notes: []string{absolute}},
-		{Name: "each with the others", Table: all},
+		{Name: "each with the others", Table: all, Detail: true},
 	}
 }
 

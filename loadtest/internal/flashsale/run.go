@@ -37,7 +37,7 @@ type Config struct {
 	PerBuyerLimit int64        `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS" least:"0" most:"1000000000"`
 	Buyers        int          `help:"Buyers whom each new order is drawn from; 0 gives each order a buyer of its own. Default: ${default}." default:"0" placeholder:"NUMBER" least:"0" most:"1000000000"`
 	Rounds        int          `help:"Rounds, 1 to 100, each of which sells a SKU of its own. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
-	Seed          uint64       `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Seed          uint64       `help:"Seed of the requests and their times; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Spacing       load.Spacing `name:"arrivals" help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
 	Connections   int          `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER" least:"1" most:"10000"`
 

@@ -1,7 +1,7 @@
 // Package gauges watches the machine and the servers while load is sent: the processor time of each process, what PostgreSQL did,
 // and what the service's metrics say.
 //
-// [Start] begins, and its starter ends it for [Readings], which can write themselves into a report. What cannot be read is noted once:
+// [Start] begins, and its starter ends it for [Readings], which can write themselves into a report. An unreadable gauge is noted once:
 // an unknown figure is never 0.
 package gauges
 
@@ -310,7 +310,7 @@ const (
 // cpu is the processor time of a process in seconds, of user and system together.
 func cpu(p Process) Quantity { return Quantity("cpu of " + p) }
 
-// family reads the processor time of a process; of PostgreSQL with its children. What a child uses after the last reading
+// family reads the processor time of a process; of PostgreSQL with its children. The time that a child uses after the last reading
 // before its end is not seen.
 func family(name Process, pid int) func(context.Context) (values, error) {
 	used, last := 0.0, map[int32]float64{}

@@ -14,12 +14,13 @@ type amendment struct {
 
 // amends reports whether an operation changes a deduction once for its ref.
 func (o Operation) amends() bool {
-	return o.Kind == Extend || o.Kind == Return || o.Kind == Cancel && o.Ref != ""
+	return o.Kind == Extend || o.Kind == Return || o.Kind == Change || o.Kind == Cancel && o.Ref != ""
 }
 
 // amendments: each accepted amendment is there once, as it was asked for, and nothing else is. A deduction keeps what was asked less
 // what was given back, a reservation lasts until the end of its last extension, and what was written off is in the ledger.
-func (c *checker) amendments(rows []Amendment, movements []Movement) {
+// An order that was changed has checks of its own.
+func (c *checker) amendments(rows []Amendment, additions []Addition, movements []Movement) {
 	asked := make(map[amendment][]*Operation)
 	for i := range c.operations {
 		o := &c.operations[i]
@@ -36,8 +37,9 @@ func (c *checker) amendments(rows []Amendment, movements []Movement) {
 		if there[a] {
 			c.violated(nil, "twice", "SKU %q: order %q was amended more than once for ref %q", row.SKU, row.ID, row.Ref)
 		}
-		there[a], of[k] = true, append(of[k], row)
-		c.amended(row, asked[a])
+		if there[a], of[k] = true, append(of[k], row); !c.isChanged(row.ID) {
+			c.amended(row, asked[a])
+		}
 	}
 	for a, all := range asked {
 		for _, o := range all {
@@ -46,13 +48,19 @@ func (c *checker) amendments(rows []Amendment, movements []Movement) {
 				c.tries("lost")
 			}
 			// Without a ref it may have found that all had been returned.
-			if accepted && !there[a] && (a.ref != "" || c.rows[a.key].State != returned) {
+			if accepted && !there[a] && !c.isChanged(a.id) && (a.ref != "" || c.rows[a.key].State != returned) {
 				c.violated(o, "amendment", "SKU %q: it was accepted, and is not there", a.sku)
 			}
 		}
 	}
+	later := make(map[key]int64)
+	for _, a := range additions {
+		later[key{a.SKU, a.ID}] += a.Units
+	}
 	for k, row := range c.rows {
-		c.kept(row, of[k])
+		if c.kept(row, of[k], later[k]); c.isChanged(k.id) {
+			continue
+		}
 		c.order(k, row, of[k])
 		c.ends(k, row, of[k])
 	}
@@ -79,9 +87,9 @@ func (c *checker) amended(row Amendment, asked []*Operation) {
 	}
 }
 
-// kept: what was given back counts once, and no unit is given back that was not held.
-func (c *checker) kept(row Deduction, all []Amendment) {
-	left := row.Asked
+// kept: what was given back counts once, what was taken later does, and no unit is given back that was not held.
+func (c *checker) kept(row Deduction, all []Amendment, later int64) {
+	left := row.Asked + later
 	for _, a := range all {
 		left -= a.Returned
 	}

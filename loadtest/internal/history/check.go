@@ -19,9 +19,10 @@ type checker struct {
 	operations []Operation
 	promise    Promise
 	rows       map[key]Deduction
-	askers     map[key]*Operation   // the operation that asked for a deduction
-	about      map[key][]*Operation // all operations on a deduction
-	courses    map[string]*course   // of the units of each SKU
+	askers     map[key]*Operation      // the operation that asked for a deduction
+	about      map[key][]*Operation    // all operations on a deduction
+	courses    map[string]*course      // of the units of each SKU
+	changes    map[string][]*Operation // that may have changed the lines of an order of several SKUs, by its id
 	found      Findings
 }
 
@@ -33,7 +34,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	operations = joined(operations)
 	c := &checker{
 		operations: operations, promise: promise,
-		rows: make(map[key]Deduction), askers: make(map[key]*Operation), about: make(map[key][]*Operation),
+		rows: make(map[key]Deduction), askers: make(map[key]*Operation), about: make(map[key][]*Operation), changes: make(map[string][]*Operation),
 		found: Findings{Refusals: make(map[string]Refusals), Tried: make(map[string]int)},
 	}
 	for _, row := range rows.Deductions {
@@ -50,7 +51,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	for i := range operations {
 		o := &operations[i]
 		c.reasons(o)
-		if o.Kind.Takes() {
+		if o.Kind.Takes() && !c.isChanged(o.ID) {
 			c.answers(o)
 			c.final(o)
 			c.together(o, rows.At)
@@ -60,17 +61,21 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 		}
 	}
 	for k, row := range c.rows {
-		if c.askers[k] == nil {
+		if c.askers[k] == nil && !c.isChanged(k.id) {
 			c.violated(nil, "from nowhere", "SKU %q has order %q, which nobody sent", row.SKU, row.ID)
 		}
 	}
 	for k, all := range c.about {
+		if c.isChanged(k.id) {
+			continue
+		}
 		c.states(k, all)
 		c.times(k, all, rows.At)
 		c.dates(k)
 	}
 	c.ledger(rows.Movements)
-	c.amendments(rows.Amendments, rows.Movements)
+	c.amendments(rows.Amendments, rows.Additions, rows.Movements)
+	c.changed(rows)
 	c.stock(rows)
 	c.refusals()
 	c.buyers(rows)
@@ -81,6 +86,9 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 func (c *checker) index(o *Operation) {
 	if o.Kind.Moves() || o.Kind == Look {
 		return
+	}
+	if (o.Kind == Change || o.Only) && o.possible() {
+		c.changes[o.ID] = append(c.changes[o.ID], o)
 	}
 	for _, line := range o.Lines {
 		k := key{line.SKU, o.ID}
@@ -213,7 +221,7 @@ func (c *checker) reasons(o *Operation) {
 
 // isPart reports whether an operation is about a line alone, which only the whole order allows.
 func (c *checker) isPart(o *Operation) bool {
-	if !o.Kind.Settles() || o.Kind == Return || len(o.Lines) > 1 {
+	if !o.Kind.Settles() || o.Kind == Return || o.Whole() {
 		return false
 	}
 	asker := c.askers[key{o.Lines[0].SKU, o.ID}]
@@ -227,15 +235,17 @@ func (c *checker) isReason(o *Operation, a Answer) bool {
 	case o.Kind.Takes():
 		return a.Short() || a.Code == client.BuyerLimit || a.Code == client.SaleClosed || a.Code == client.OrderEnded
 	case a.Code == client.UnknownDeduction:
-		return len(o.Lines) == 1 && (o.Kind.Settles() || o.Kind == Read)
+		return !o.Whole() && (o.Kind.Settles() || o.Kind == Read)
 	case a.Code == client.UnknownOrder:
-		return len(o.Lines) > 1 && (o.Kind.Settles() || o.Kind == Read)
+		return o.Whole() && (o.Kind.Settles() || o.Kind == Read)
 	case c.isPart(o):
 		return a.Code == client.PartOfOrder
 	}
 	switch o.Kind {
-	case Commit:
-		return a.Code == client.NotReserved || a.Code == client.OrderEnded && len(o.Lines) > 1
+	case Change:
+		return a.Short() || a.Code == client.BuyerLimit || a.Code == client.OrderEnded
+	case Commit: // a line of it may have been removed, or have fewer units
+		return a.Code == client.NotReserved || a.Code == client.AlreadyCommitted || a.Code == client.InvalidRequest && o.Only
 	case Extend:
 		return a.Code == client.NotReserved
 	case Cancel:

@@ -83,7 +83,7 @@ func (w *world) about(kind Kind, ms int, a Answer) {
 
 func (w *world) findings() Findings {
 	return Check(w.operations, w.rows, Promise{
-		Stocks: map[string]Stock{"a": {10, 5}, "b": {10, 0}}, AnswerWithin: 2 * time.Second, Staleness: time.Second, Sweep: 10 * time.Second,
+		Stocks: map[string]Stock{"a": {Units: 10, BuyerLimit: 5}, "b": {Units: 10}}, AnswerWithin: 2 * time.Second, Staleness: time.Second, Sweep: 10 * time.Second,
 	})
 }
 
@@ -225,7 +225,7 @@ func TestComplaints(t *testing.T) {
 	})
 }
 
-// What a service may do is no reason to complain.
+// Permitted behaviour of a service is no violation.
 func TestNoComplaints(t *testing.T) {
 	t.Parallel()
 	wantNoComplaints(t, good, map[string]func(w *world){

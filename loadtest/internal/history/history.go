@@ -1,4 +1,4 @@
-// Package history is what callers of the service saw, and a checker that compares it with the rows.
+// Package history records the answers that callers got, and compares them with the rows.
 //
 // A caller does one [Operation] at a time, and repeats it, at any process, until the answer is final: each try is an [Attempt].
 // [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken.
@@ -28,11 +28,12 @@ const (
 	Look                  // at a SKU
 	Extend                // a reservation: it then lasts as long as ReserveFor says
 	Return                // of what is committed, or with a ref of some units of it
+	Change                // an order of several SKUs: it then has these lines, and another buyer if Hands names one
 )
 
 // String is the kind in a sentence.
 func (k Kind) String() string {
-	return [...]string{"deduct", "order", "commit", "cancel", "restock", "resegment", "read", "look", "extend", "return"}[k]
+	return [...]string{"deduct", "order", "commit", "cancel", "restock", "resegment", "read", "look", "extend", "return", "change"}[k]
 }
 
 // Takes reports whether such an operation takes units for an order.
@@ -42,7 +43,9 @@ func (k Kind) Takes() bool { return k == Deduct || k == Order }
 func (k Kind) Moves() bool { return k == Restock || k == Resegment }
 
 // Settles reports whether such an operation changes what was taken.
-func (k Kind) Settles() bool { return k == Commit || k == Cancel || k == Extend || k == Return }
+func (k Kind) Settles() bool {
+	return k == Commit || k == Cancel || k == Extend || k == Return || k == Change
+}
 
 // Operation is one question of a caller, with all its attempts. An operation of several lines is about an order of several SKUs as
 // a whole.
@@ -50,13 +53,18 @@ type Operation struct {
 	Kind       Kind
 	ID         string // of the order, or the ref of a movement
 	Ref        string // of an amendment; none: a return is of all that is left
-	Retake     bool   // a commit takes the units of a reservation that has expired again
+	Retake     bool   // a commit takes the units of a reservation that has expired or was cancelled again
+	Only       bool   // a commit is of these lines alone, and releases the others of the order
+	Hands      string // the buyer who gets the order by a change
 	WriteOff   bool   // the returned units are not sold again
 	Buyer      string
 	Lines      []Line // one for each SKU
 	ReserveFor time.Duration
 	Attempts   []Attempt
 }
+
+// Whole reports whether it is about an order of several SKUs as a whole.
+func (o Operation) Whole() bool { return len(o.Lines) > 1 || o.Kind == Change || o.Only }
 
 // Line is what an operation wants of a SKU.
 type Line struct {
@@ -117,7 +125,7 @@ const statusClientGone = 499
 
 // String is the operation with all its attempts.
 func (o Operation) String() string {
-	text := fmt.Sprintf("%s %q of %v, for %s, with ref %q, to retake: %t, to write off: %t", o.Kind, o.ID, o.Lines, o.ReserveFor, o.Ref, o.Retake, o.WriteOff)
+	text := fmt.Sprintf("%s %q of %v, for %s, with ref %q, to retake: %t, these alone: %t, to write off: %t", o.Kind, o.ID, o.Lines, o.ReserveFor, o.Ref, o.Retake, o.Only, o.WriteOff)
 	for _, a := range o.Attempts {
 		text += fmt.Sprintf("\n      process %d, sent %s, ended after %s: %d %s %s", a.Process, clock(a.Sent),
 			a.Ended.Sub(a.Sent).Round(time.Millisecond), a.Answer.Status, a.Answer.Code, a.Answer.State)
@@ -162,9 +170,11 @@ func (o Operation) accepted() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// possible reports whether it may have happened.
+// possible reports whether it may have happened. A change may have happened before its order ended, which is what its caller is told then.
 func (o Operation) possible() bool {
-	return slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.Answer.Accepted() || a.Unknown() })
+	return slices.ContainsFunc(o.Attempts, func(a Attempt) bool {
+		return a.Answer.Accepted() || a.Unknown() || o.Kind == Change && a.Answer.Code == client.OrderEnded
+	})
 }
 
 // Promise is what was promised to callers.
@@ -177,7 +187,10 @@ type Promise struct {
 }
 
 // Stock is what a SKU was put up for sale with.
-type Stock struct{ Units, BuyerLimit int64 } // no limit: 0
+type Stock struct {
+	Units, BuyerLimit int64  // no limit: 0
+	Group             string // of SKUs over which the limit counts; "": the SKU alone
+}
 
 // Promised is a promise that a check tries, with the names of its violations. The first name counts how often it was tried.
 type Promised struct {
@@ -196,7 +209,7 @@ func Promises() []Promised {
 		{[]string{"oversold", "missing", "no such SKU"}, "The units of a SKU add up."},
 		{[]string{"buyer limit"}, "No buyer holds more than one buyer may."},
 		{[]string{"ended"}, "An order sent again is accepted if it holds units, and only then."},
-		{[]string{"undone", "no cause"}, "What was told once is never contradicted, and has its cause."},
+		{[]string{"undone", "no cause"}, "An answer is never contradicted later, and has its cause."},
 		{[]string{"too early", "too late"}, "A reservation lasts until its time, and no longer."},
 		{[]string{"late"}, "Nothing is written after its deadline."},
 		{[]string{"fence"}, "No row is written under an older token."},

@@ -23,6 +23,8 @@ type Rows struct {
 	At         time.Time // when they were read
 	Deductions []Deduction
 	Amendments []Amendment
+	Changes    []OrderChange
+	Additions  []Addition
 	Movements  []Movement
 	SKUs       []SKU
 	Audit      []string // what the service's own audit finds
@@ -38,6 +40,7 @@ type Deduction struct {
 	Expires        time.Time // of a reservation; zero: it was none
 	Committed      time.Time // of a reservation that was committed
 	Ended          time.Time // when it was cancelled or returned
+	Removed        bool      // it is no line of its order any more
 }
 
 // retaken reports whether a reservation had expired when it was committed.
@@ -60,6 +63,20 @@ type Amendment struct {
 	Returned     int64 // units that were given back
 	Extended     time.Duration
 	Created      time.Time
+}
+
+// OrderChange is a row of a change of an order of several SKUs.
+type OrderChange struct {
+	ID, Ref string
+	Lines   string // as JSON
+	Buyer   string // who got the order; "": nobody else
+	Created time.Time
+}
+
+// Addition are units that a deduction took later, less those that had gone back when its reservation ended.
+type Addition struct {
+	SKU, ID string
+	Units   int64
 }
 
 // The kinds of amendments that give units back. The last one is also a kind of movement.
@@ -103,6 +120,10 @@ var (
 	deductionsQuery string
 	//go:embed amendments.sql
 	amendmentsQuery string
+	//go:embed changes.sql
+	changesQuery string
+	//go:embed additions.sql
+	additionsQuery string
 	//go:embed movements.sql
 	movementsQuery string
 	//go:embed skus.sql
@@ -146,8 +167,10 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 	q := query{ctx, tx, prefix}
 	return errors.Join(
 		collect(q, deductionsQuery, &r.Deductions, func(d *Deduction) []any {
-			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires), (*instant)(&d.Committed), (*instant)(&d.Ended)}
+			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires), (*instant)(&d.Committed), (*instant)(&d.Ended), &d.Removed}
 		}),
+		collect(q, changesQuery, &r.Changes, func(o *OrderChange) []any { return []any{&o.ID, &o.Ref, &o.Lines, &o.Buyer, (*instant)(&o.Created)} }),
+		collect(q, additionsQuery, &r.Additions, func(a *Addition) []any { return []any{&a.SKU, &a.ID, &a.Units} }),
 		collect(q, amendmentsQuery, &r.Amendments, func(a *Amendment) []any {
 			return []any{&a.SKU, &a.ID, &a.Ref, &a.Kind, &a.Returned, (*int64)(&a.Extended), (*instant)(&a.Created)}
 		}),
@@ -271,7 +294,7 @@ func AuditRows(ctx context.Context, databaseURL string) (audit stock.Audit, err 
 		return stock.Audit{}, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return store.Audit(ctx, "")
+	return store.Audit(ctx, "", nil)
 }
 
 const (

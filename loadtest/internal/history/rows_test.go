@@ -4,16 +4,16 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"inventory/internal/busytest"
 	"inventory/internal/stock"
 )
 
 // TestAnAuditOutlivesItsRun for a while.
 func TestAnAuditOutlivesItsRun(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		run, interrupt := context.WithCancel(t.Context())
 		audit, cancel := Patience(run)
 		defer cancel()

@@ -20,15 +20,15 @@ const (
 )
 
 // follows reports whether a deduction in one state can be found in another one later. retaken: its units may have been taken again
-// after it had expired.
+// after it had ended.
 func follows(before, after string, retaken bool) bool {
 	switch before {
 	case unknown, reserved:
 		return true
 	case committed:
 		return after == committed || after == returned
-	case expired:
-		return after == expired || retaken && (after == committed || after == returned)
+	case expired, cancelled:
+		return after == before || retaken && (after == committed || after == returned)
 	default:
 		return after == before
 	}
@@ -142,7 +142,7 @@ func (c *checker) cause(k key, s sight) {
 	if row, there := c.rows[k]; there && ok {
 		early := s.to.Add(c.promise.Clocks)
 		ok = !(s.state == committed && row.State != cancelled && early.Before(row.Committed)) &&
-			!((s.state == cancelled || s.state == returned) && early.Before(row.Ended))
+			!((s.state == cancelled || s.state == returned) && s.state == row.State && early.Before(row.Ended))
 	}
 	if !ok {
 		c.violated(s.of, "no cause", "SKU %q: it is told %q at %s, and nobody had asked for that", k.sku, s.state, clock(s.to))

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -49,19 +50,23 @@ func (c *checker) stock(rows Rows) {
 	}
 }
 
-// buyers: no buyer holds more of a SKU than one buyer may.
+// buyers: no buyer holds more of a SKU, or of a group of SKUs with one limit, than one buyer may.
 func (c *checker) buyers(rows Rows) {
-	type holder struct{ sku, buyer string }
+	type holder struct {
+		of    string // a SKU, or a group of them
+		buyer string
+		limit int64
+	}
 	held := make(map[holder]int64)
 	for _, row := range rows.Deductions {
-		if c.promise.Stocks[row.SKU].BuyerLimit > 0 {
-			held[holder{row.SKU, row.Buyer}] += row.held()
+		if stock := c.promise.Stocks[row.SKU]; stock.BuyerLimit > 0 {
+			held[holder{cmp.Or(stock.Group, row.SKU), row.Buyer, stock.BuyerLimit}] += row.held()
 		}
 	}
 	for who, units := range held {
 		c.tries("buyer limit")
-		if limit := c.promise.Stocks[who.sku].BuyerLimit; units > limit {
-			c.violated(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit)
+		if units > who.limit {
+			c.violated(nil, "buyer limit", "buyer %q holds %d units of %q, of %d", who.buyer, units, who.of, who.limit)
 		}
 	}
 }
@@ -123,7 +128,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			switch {
 			case of == nil:
 			case o.Kind.Takes():
-				of.take(o, line, c.rows[k], c.promise)
+				of.take(o, line, c.rows[k], c.isChanged(o.ID), c.promise)
 			case (o.Kind == Cancel || o.Kind == Return) && o.possible():
 				of.gain(c.promise.Over(o.Attempts))
 			case o.Kind == Restock && there[k]:
@@ -131,6 +136,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			}
 		}
 	}
+	c.gainsOfChanges(rows, all)
 	for _, of := range all {
 		for _, s := range []steps{of.came, of.mayHaveCome, of.taken, of.mayHaveTaken} {
 			s.sum()
@@ -141,12 +147,12 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 
 func (of *course) gain(at time.Time) { of.lastGain = later(of.lastGain, at) }
 
-func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
+func (of *course) take(o *Operation, line Line, row Deduction, changed bool, p Promise) {
 	if row.ID == "" {
 		return
 	}
 	of.mayHaveTaken.add(o.first(), line.Quantity)
-	if accepted, ok := o.accepted(); ok && row.held() == line.Quantity && !row.retaken() {
+	if accepted, ok := o.accepted(); ok && row.held() == line.Quantity && !row.retaken() && !changed {
 		of.taken.add(accepted, line.Quantity)
 	}
 	if row.State == expired || row.retaken() {
@@ -171,7 +177,7 @@ func (c *checker) refusals() {
 			switch {
 			case o.Kind.Takes() && a.Answer.Short():
 				c.refusal(o, a)
-			case o.retakes() && a.Answer.Code == client.NotReserved:
+			case o.retakes() && a.Answer.Code == client.NotReserved && !c.isChanged(o.ID):
 				c.notRetaken(o, a)
 			}
 		}

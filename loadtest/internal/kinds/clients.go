@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +90,27 @@ func OpenPostgres(ctx context.Context, s Setting) (*pgxpool.Pool, error) {
 // Meter counts what clients send: commands to Redis and MongoDB, statements of PostgreSQL, packets to ZooKeeper.
 type Meter struct {
 	Commands atomic.Int64
+
+	mu    sync.Mutex
+	names map[string]bool // of the commands to Redis
+}
+
+// count counts a command to Redis.
+func (m *Meter) count(command redis.Cmder) {
+	m.Commands.Add(1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil {
+		m.names = make(map[string]bool)
+	}
+	m.names[command.Name()] = true
+}
+
+// Names are those of the commands that were sent to Redis; not those that scripts call there.
+func (m *Meter) Names() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.names))
 }
 
 // DialHook implements [redis.Hook].
@@ -95,7 +119,7 @@ func (*Meter) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (m *Meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		m.Commands.Add(1)
+		m.count(command)
 		return next(ctx, command)
 	}
 }
@@ -103,7 +127,9 @@ func (m *Meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (m *Meter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		m.Commands.Add(int64(len(commands)))
+		for _, command := range commands {
+			m.count(command)
+		}
 		return next(ctx, commands)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +20,7 @@ import (
 // TestCrowdsCountWhatBecameOfOrders has three callers, each of which has an answer every 2 ms of a window of 21.
 func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		var asked atomic.Int64
 		sold, err := Buy(t.Context(), "hot", 3, 0, 21*time.Millisecond, func(context.Context, Order) (Outcome, error) {
 			time.Sleep(2 * time.Millisecond)
@@ -41,7 +40,7 @@ func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 // TestAWarmUpCountsForTheAuditAlone has one caller, which has an answer every 30 ms.
 func TestAWarmUpCountsForTheAuditAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		for became, want := range map[Outcome]Sale{
 			Accepted: {Counts: Counts{Accepted: 7}, InTime: 3}, // the last answer comes after the window
 			GaveUp:   {Counts: Counts{GaveUp: 7}},
@@ -57,8 +56,8 @@ func TestAWarmUpCountsForTheAuditAlone(t *testing.T) {
 	})
 }
 
-// TestWhoIsSentAwayIsNotHeard ends a sale when every caller has bought twice and orders for the third time.
-func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
+// TestCallerSentAwayIsNotHeard ends a sale when every caller has bought twice and orders for the third time.
+func TestCallerSentAwayIsNotHeard(t *testing.T) {
 	t.Parallel()
 	const callers = 3
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +82,7 @@ func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 
 func TestPatientCallersLearnWhatHappened(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { patientCallersLearnWhatHappened(t) })
+	busytest.Virtual(t, func(t *testing.T) { patientCallersLearnWhatHappened(t) })
 }
 
 // patientCallersLearnWhatHappened runs in virtual time: the first answer is late, and the next one comes after a pause.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"inventory/internal/busytest"
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/history"
 )
@@ -28,7 +28,7 @@ func TestTimesOfEvenSpacing(t *testing.T) {
 	}{
 		"nothing":  {nil, nil},
 		"constant": {[]Phase{{"", 4, time.Second}}, []time.Duration{125 * ms, 375 * ms, 625 * ms, 875 * ms}},
-		// What is left of a step is taken over: the second phase begins half a step after its last request was due.
+		// The rest of a step is carried over: the second phase begins half a step after its last request was due.
 		"two":    {[]Phase{{"", 2, 500 * ms}, {"", 10, 200 * ms}}, []time.Duration{250 * ms, 550 * ms, 650 * ms}},
 		"silent": {[]Phase{{"", 0, time.Second}, {"", 2, time.Second}}, []time.Duration{1250 * ms, 1750 * ms}},
 	} {
@@ -130,7 +130,7 @@ func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connect
 // one before, and what would wait for more than 20 ms is dropped.
 func TestLatencyCountsFromThePlannedTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		at := Times(1, Even, []Phase{{"", 200, 60 * ms}}) // at 2.5, 7.5, 12.5 … 57.5 ms
 		r := play(t.Context(), at, 20*ms, 1, &slow{takes: always(10 * ms), status: http.StatusCreated})
 		for i, want := range []Reply{
@@ -162,7 +162,7 @@ func TestLatencyCountsFromThePlannedTime(t *testing.T) {
 // TestAStallIsSeenByAllWhoCameInIt has two connections stall for 100 ms. Twenty requests are due while they do.
 func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		at := Times(1, Even, []Phase{{"", 200, time.Second}})
 		r := play(t.Context(), at, time.Second, 2, &slow{status: http.StatusCreated, takes: func(asked int) time.Duration {
 			if asked == 50 || asked == 51 {
@@ -188,7 +188,7 @@ func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
 
 func TestAnEndOfTheContextStopsSending(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
 		defer cancel()
 		at := Times(1, Even, []Phase{{"", 100, time.Second}}) // at 5, 15 … ms
@@ -203,9 +203,9 @@ func TestAnEndOfTheContextStopsSending(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotHeardIsUnknown(t *testing.T) {
+func TestUnheardRequestIsUnknown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		r := play(t.Context(), []time.Duration{ms}, time.Second, 1, &slow{takes: always(ms), err: broken})
 		if err := r.FirstError(Unknown); r.Replies[0].Outcome != Unknown || !errors.Is(err, broken) {
@@ -275,8 +275,8 @@ func TestAGeneratorThatDidNotKeepUpIsTold(t *testing.T) {
 	}
 }
 
-// TestWhoWasDroppedIsInTheTable has ninety answered at once, and ten dropped after a second.
-func TestWhoWasDroppedIsInTheTable(t *testing.T) {
+// TestDroppedRequestsAreInTheTable has ninety answered at once, and ten dropped after a second.
+func TestDroppedRequestsAreInTheTable(t *testing.T) {
 	t.Parallel()
 	r := &Result{Load: Load{At: make([]time.Duration, 100)}}
 	for i := range r.At {

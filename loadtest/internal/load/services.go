@@ -242,7 +242,7 @@ type Request struct {
 	Body   []byte // JSON; nil: none
 }
 
-// body is that of a request. What is empty is left out.
+// body is that of a request. Empty fields are left out.
 type body struct {
 	OrderID    string         `json:"order_id,omitempty"`
 	BuyerID    string         `json:"buyer_id,omitempty"`
@@ -252,14 +252,14 @@ type body struct {
 	ReserveFor string         `json:"reserve_for,omitempty"`
 	Lines      []history.Line `json:"lines,omitempty"`
 	Restock    *bool          `json:"restock,omitempty"`
-	IfExpired  string         `json:"if_expired,omitempty"`
+	IfEnded    string         `json:"if_ended,omitempty"`
 }
 
 // NewRequest is the request of an operation. One of several lines goes to the order as a whole.
 func NewRequest(o *history.Operation) Request {
 	sku, n := "/v1/skus/"+o.Lines[0].SKU, o.Lines[0].Quantity
 	one := sku + "/deductions/" + url.PathEscape(o.ID)
-	if len(o.Lines) > 1 {
+	if o.Whole() {
 		one = "/v1/orders/" + url.PathEscape(o.ID)
 	}
 	b := body{OrderID: o.ID, BuyerID: o.Buyer}
@@ -274,10 +274,23 @@ func NewRequest(o *history.Operation) Request {
 		b.Lines = o.Lines
 		return post("/v1/orders", b)
 	case history.Commit:
-		if !o.Retake {
+		var commit body
+		if o.Retake {
+			commit.IfEnded = "retake"
+		}
+		if o.Only {
+			commit.Lines = o.Lines
+		}
+		if !o.Retake && !o.Only {
 			return Request{Method: http.MethodPost, Path: one + "/commit"}
 		}
-		return post(one+"/commit", body{IfExpired: "retake"})
+		return post(one+"/commit", commit)
+	case history.Change:
+		change := body{Ref: o.Ref, Lines: o.Lines, BuyerID: o.Hands}
+		if o.WriteOff {
+			change.Restock = new(bool)
+		}
+		return post(one+"/change", change)
 	case history.Cancel:
 		if o.Ref == "" {
 			return Request{Method: http.MethodPost, Path: one + "/cancel"}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -70,6 +69,8 @@ func TestRequests(t *testing.T) {
 		{Kind: history.Return, ID: "o2", Lines: one, Ref: "b1", WriteOff: true},
 		{Kind: history.Return, ID: "o3", Lines: []history.Line{{SKU: "a"}, {SKU: "b"}}},
 		{Kind: history.Extend, ID: "o3", Lines: two, Ref: "e1", ReserveFor: time.Second},
+		{Kind: history.Change, ID: "o3", Lines: one, Ref: "d1", Hands: "bob", WriteOff: true},
+		{Kind: history.Commit, ID: "o3", Lines: one, Only: true, Retake: true},
 		{Kind: history.Read, ID: "o3", Lines: two},
 		{Kind: history.Restock, ID: "r1", Lines: one},
 		{Kind: history.Resegment, ID: "r3", Lines: []history.Line{{SKU: "a", Quantity: 8}}},
@@ -85,12 +86,14 @@ func TestRequests(t *testing.T) {
 		`POST /base/v1/skus/a/deductions Bearer secret {"order_id":"o2","quantity":2,"reserve_for":"1m30s"}`:                                1,
 		`POST /base/v1/orders Bearer secret {"order_id":"o3","buyer_id":"ann","lines":[{"sku":"a","quantity":2},{"sku":"b","quantity":1}]}`: 1,
 		`POST /base/v1/skus/a/deductions/o%2F2/commit Bearer secret `:                                                                       1,
-		`POST /base/v1/skus/a/deductions/o2/commit Bearer secret {"if_expired":"retake"}`:                                                   1,
+		`POST /base/v1/skus/a/deductions/o2/commit Bearer secret {"if_ended":"retake"}`:                                                     1,
 		`POST /base/v1/skus/a/deductions/o2/cancel Bearer secret `:                                                                          1,
 		`POST /base/v1/skus/a/deductions/o2/cancel Bearer secret {"ref":"c1","quantity":2}`:                                                 1,
 		`POST /base/v1/skus/a/deductions/o2/return Bearer secret {"ref":"b1","quantity":2,"restock":false}`:                                 1,
 		`POST /base/v1/orders/o3/return Bearer secret {}`:                                                                                   1,
 		`POST /base/v1/orders/o3/extend Bearer secret {"ref":"e1","reserve_for":"1s"}`:                                                      1,
+		`POST /base/v1/orders/o3/change Bearer secret {"buyer_id":"bob","ref":"d1","lines":[{"sku":"a","quantity":2}],"restock":false}`:     1,
+		`POST /base/v1/orders/o3/commit Bearer secret {"lines":[{"sku":"a","quantity":2}],"if_ended":"retake"}`:                             1,
 		`GET /base/v1/orders/o3 Bearer secret `:                                                                                             1,
 		`POST /base/v1/skus/a/restock Bearer secret {"ref":"r1","quantity":2}`:                                                              1,
 		`POST /base/v1/skus/a/resegment Bearer secret {"ref":"r3","segments":8}`:                                                            1,
@@ -155,7 +158,7 @@ func TestAServiceThatGoesAwayIsUnreached(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAddressIsAnErrorWithoutSecrets(t *testing.T) {
+func TestInvalidAddressIsAnErrorWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{}, {URLs: []string{"ftp://me:secret@h"}}, {URLs: []string{"http://me:secret@h:%zz"}}, {URLs: []string{"http://h"}, Key: "secret\r\n"}} {
 		if s, err := Open(c); err == nil || strings.Contains(err.Error(), "secret") {
@@ -185,7 +188,7 @@ func TestWithAPasswordAndConnectionsThatEnd(t *testing.T) {
 // TestAskGoesOnUntilTheAnswerIsFinal: no answer, a failure, a refusal that may not be final, and one that is.
 func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		asked := 0
 		s := &Services{
 			Config: Config{

@@ -1,4 +1,4 @@
-// Package lockbench measures what crowds of callers get from one lock of each kind (package kinds). Package experiment plays the
+// Package lockbench measures one lock of each kind (package kinds) under crowds of callers. Package experiment plays the
 // rounds of a crowd, and docs/LAB.md has the rules.
 //
 // The callers of a crowd are in processes of their own, which are warm. Under the lock a caller counts with two plain integers,
@@ -29,13 +29,15 @@ type scale struct {
 	crowd  int           // goroutines of one process that meet at one lock
 	slices int           // into which the window of one caller is cut
 	visits int           // of each of the separate clients
+	holds  int           // of one process, beside a server that stops
+	stops  int           // of that server
 }
 
 func scaleOf(size experiment.Size) scale {
 	return map[experiment.Size]scale{
-		experiment.Full:  {rounds: 8, window: 1250 * time.Millisecond, crowd: 64, slices: 20, visits: 10},
-		experiment.Quick: {rounds: 1, window: 300 * time.Millisecond, crowd: 64, slices: 10, visits: 6},
-		experiment.Tiny:  {rounds: 1, window: 100 * time.Millisecond, crowd: 8, slices: 2, visits: 1},
+		experiment.Full:  {rounds: 8, window: 1250 * time.Millisecond, crowd: 64, slices: 20, visits: 10, holds: 3000, stops: 20},
+		experiment.Quick: {rounds: 1, window: 300 * time.Millisecond, crowd: 64, slices: 10, visits: 6, holds: 3000, stops: 5},
+		experiment.Tiny:  {rounds: 1, window: 100 * time.Millisecond, crowd: 8, slices: 2, visits: 1, holds: 300, stops: 1},
 	}[size]
 }
 
@@ -92,7 +94,7 @@ func Names() (names []string) {
 	for _, c := range crowds(scaleOf(experiment.Tiny)) {
 		names = append(names, c.name)
 	}
-	return names
+	return append(names, besideStops)
 }
 
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
@@ -108,10 +110,13 @@ func Run(ctx context.Context, c experiment.Config) (report.Document, error) {
 				return one.meet(ctx, s, c, on.URLs)
 			}})
 		}
+		asked = append(asked, experiment.Asked{Name: besideStops, Ask: func(ctx context.Context) (experiment.Result, error) {
+			return outlast(ctx, s, c.Seed, on)
+		}})
 		return asked, kinds.Prepare(ctx, on.URLs)
 	})
-	if len(r.Results) > 0 {
-		first, sentences := glance(r.Results, all)
+	if met := slices.DeleteFunc(slices.Clone(r.Results), func(one experiment.Result) bool { return one.Name == besideStops }); len(met) > 0 {
+		first, sentences := glance(met, all)
 		r.Sections, r.Summary = append([]report.Section{first}, r.Sections...), append(sentences, r.Summary...)
 	}
 	return r.Document, err

@@ -67,9 +67,10 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 		if lab.Read(&lock) != nil {
 			return nil // the lab has closed
 		}
-		before := c.meter.Commands.Load()
-		t := meet(ctx, j, c.locks(lock, c.Callers))
-		t.Commands = c.meter.Commands.Load() - before
+		t, err := c.play(ctx, lock)
+		if err != nil {
+			return err
+		}
 		if j.Others && t.Error == "" { // otherwise a check would hang again
 			company, err := c.company(ctx, lock)
 			if err != nil {
@@ -83,11 +84,25 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 }
 
+// play has the callers meet at a lock, and counts what that costs.
+func (c *callers) play(ctx context.Context, lock string) (tally, error) {
+	before, err := c.spent(ctx)
+	if err != nil {
+		return tally{}, err
+	}
+	t := meet(ctx, c.job, c.locks(lock, c.Callers))
+	after, err := c.spent(ctx)
+	cost := after.since(before)
+	t.Commands, t.Allocations, t.Server = cost.commands, cost.allocations, cost.server
+	return t, err
+}
+
 // callers are those of one process, with their clients.
 type callers struct {
 	job
 	clients []*kinds.Client
 	meter   kinds.Meter
+	servers []*redis.Client // all Redis servers, to ask how long they work
 	servers.Closers
 }
 
@@ -105,7 +120,7 @@ func (c *callers) open(ctx context.Context) error {
 		c.clients = append(c.clients, client)
 	}
 	meet(ctx, job{Times: 1}, c.locks(servers.NewName("warm-"), c.Callers))
-	return nil
+	return c.watch(ctx)
 }
 
 // locks give each of some callers one lock through its client.
@@ -284,6 +299,8 @@ const (
 	waitMax         = "wait max ms"
 	fairness        = "jain"
 	commands        = "commands per acquisition"
+	allocations     = "allocations per acquisition"
+	serverTime      = "server us per acquisition" // of Redis, also for the release
 	seconds         = "total seconds"
 	violations      = "violations"
 	idleP50         = "idle p50 ms"
@@ -300,6 +317,8 @@ func metrics() []experiment.Metric {
 		{Name: waitMax},
 		{Name: fairness},
 		{Name: commands},
+		{Name: allocations},
+		{Name: serverTime, Exact: true},
 		{Name: seconds},
 		{Name: violations, Sum: true},
 		{Name: idleP50, Exact: true},
@@ -309,15 +328,17 @@ func metrics() []experiment.Metric {
 
 // tally is what the callers of a process got from a lock.
 type tally struct {
-	Counts     []int64            `json:"counts"` // acquisitions of each caller, within the window
-	All        int64              `json:"all"`    // acquisitions, with those at the end of the window
-	Waits      *latency.Histogram `json:"waits"`
-	Elapsed    time.Duration      `json:"elapsed"` // the window, or until the last release
-	Violations int64              `json:"violations"`
-	Commands   int64              `json:"commands"`  // that were sent
-	Idle       []float64          `json:"idle"`      // milliseconds from a release to the next grant, of callers who hold
-	Overtaken  int64              `json:"overtaken"` // callers who got the lock before one who had called earlier
-	Error      string             `json:"error"`     // what went wrong
+	Counts      []int64            `json:"counts"` // acquisitions of each caller, within the window
+	All         int64              `json:"all"`    // acquisitions, with those at the end of the window
+	Waits       *latency.Histogram `json:"waits"`
+	Elapsed     time.Duration      `json:"elapsed"` // the window, or until the last release
+	Violations  int64              `json:"violations"`
+	Commands    int64              `json:"commands"`    // that were sent
+	Allocations uint64             `json:"allocations"` // of the process
+	Server      time.Duration      `json:"server"`      // that Redis worked; 0: not known
+	Idle        []float64          `json:"idle"`        // milliseconds from a release to the next grant, of callers who hold
+	Overtaken   int64              `json:"overtaken"`   // callers who got the lock before one who had called earlier
+	Error       string             `json:"error"`       // what went wrong
 }
 
 // together is what some processes did as one. Fairness is that between processes.
@@ -329,6 +350,7 @@ func together(all []tally) tally {
 	for _, t := range all {
 		sum.Counts = append(sum.Counts, t.within())
 		sum.All, sum.Violations, sum.Commands = sum.All+t.All, sum.Violations+t.Violations, sum.Commands+t.Commands
+		sum.Allocations += t.Allocations
 		sum.Waits.Add(t.Waits)
 		sum.Elapsed = max(sum.Elapsed, t.Elapsed)
 		if t.Error != "" {
@@ -349,17 +371,21 @@ func (t tally) within() (sum int64) {
 // sample are the metrics of a tally, and what went wrong.
 func (t tally) sample() (experiment.Sample, error) {
 	s := experiment.Sample{
-		perSecond:  report.Ratio(float64(t.within()), t.Elapsed.Seconds()),
-		waitP50:    report.Quantile(t.Waits, 50),
-		waitP99:    report.Quantile(t.Waits, 99),
-		waitMax:    report.Quantile(t.Waits, 100),
-		fairness:   report.Jain(t.Counts),
-		commands:   report.Ratio(float64(t.Commands), float64(t.All)),
-		seconds:    t.Elapsed.Seconds(),
-		violations: float64(t.Violations),
+		perSecond:   report.Ratio(float64(t.within()), t.Elapsed.Seconds()),
+		waitP50:     report.Quantile(t.Waits, 50),
+		waitP99:     report.Quantile(t.Waits, 99),
+		waitMax:     report.Quantile(t.Waits, 100),
+		fairness:    report.Jain(t.Counts),
+		commands:    report.Ratio(float64(t.Commands), float64(t.All)),
+		allocations: report.Ratio(float64(t.Allocations), float64(t.All)),
+		seconds:     t.Elapsed.Seconds(),
+		violations:  float64(t.Violations),
 	}
 	if len(t.Idle) > 0 {
 		s[idleP50], s[orderViolations], s[behindAll] = report.Median(t.Idle), float64(t.Overtaken), s[waitP99]
+	}
+	if t.Server > 0 {
+		s[serverTime] = report.Ratio(float64(t.Server.Microseconds()), float64(t.All))
 	}
 	if t.Error != "" {
 		return s, errors.New(t.Error)

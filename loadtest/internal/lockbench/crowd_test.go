@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"inventory/internal/busytest"
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 )
@@ -47,7 +47,7 @@ func TestCallersMeetSoManyTimes(t *testing.T) {
 // TestCallersMeetForAWindow has the lock given back each 2 ms of a window of 200, and then by the three who wait at its end.
 func TestCallersMeetForAWindow(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
 		const window = 200 * time.Millisecond
 		got := meet(t.Context(), job{Window: window, Hold: 2 * time.Millisecond}, mutexes(4))
 		got.Commands = 2 * got.All
@@ -116,5 +116,26 @@ func TestOvertaken(t *testing.T) {
 	}
 	if got := overtaken(visitsAt([3]int{0, 0, 10}, [3]int{8, 10, 20}, [3]int{9, 20, 30}, [3]int{1, 30, 40})); got != 2 {
 		t.Errorf("%d are overtaken, want 2", got)
+	}
+}
+
+// TestServerTimeIsThatOfCommandsSent leaves out the commands that scripts call, whose time is in that of the scripts.
+func TestServerTimeIsThatOfCommandsSent(t *testing.T) {
+	t.Parallel()
+	const stats = "# Commandstats\r\n" +
+		"cmdstat_evalsha:calls=20,usec=120,usec_per_call=6.00,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_set:calls=10,usec=11,usec_per_call=1.10,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_eval:calls=1,usec=80,usec_per_call=80.00,rejected_calls=0,failed_calls=0\r\n"
+	got := worked(stats, []string{"evalsha", "eval", "ping"})
+	if got != 200*time.Microsecond {
+		t.Errorf("Redis worked for %s, want 200us", got)
+	}
+	s, err := tally{Waits: latency.New(), All: 10, Allocations: 450, Server: got}.sample()
+	if err != nil || s[serverTime] != 20 || s[allocations] != 45 {
+		t.Errorf("%v (%v), want 20 us and 45 allocations", s, err)
+	}
+	s, err = tally{Waits: latency.New(), All: 10}.sample()
+	if _, known := s[serverTime]; known || err != nil {
+		t.Errorf("%v (%v): nobody has told the server's time", s, err)
 	}
 }

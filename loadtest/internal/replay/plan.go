@@ -187,7 +187,7 @@ type planner struct {
 	requests map[key]int    // index
 }
 
-// key is what the lines of one request have in common. That of a whole order has no SKU.
+// key is what the lines of one request have in common. The key of a whole order has no SKU.
 type key struct{ orderID, sku string }
 
 // NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, or SKU by SKU. The names of SKUs

@@ -50,7 +50,7 @@ type Document struct {
 	Wrong       []string    `json:"wrong"` // what must not happen, and did
 }
 
-// Run runs a scenario, and notes when and for how long. Who stops it gets what was measured until then, and an error that says so.
+// Run runs a scenario, and notes when and for how long. A caller that stops it gets the measurements until then, and an error that says so.
 func (d *Document) Run(ctx context.Context, name string, run func(ctx context.Context) error) error {
 	d.Started = time.Now()
 	err := run(ctx)
@@ -132,6 +132,7 @@ type Section struct {
 	Plots   []Plot   `json:"plots,omitempty"`
 	Targets []Target `json:"targets,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+	Detail  bool     `json:"detail,omitempty"` // long, and the figures of a shorter section: pages of a repository leave it out
 }
 
 // Table has a cell of each row for each column. The first column names the row. A cell that begins with [Good], [Bad] or [Open] has
@@ -184,7 +185,7 @@ type Axis struct {
 	Log   bool   `json:"log,omitempty"` // it has equal steps for powers of ten: the Y axis alone
 }
 
-// Series is a line, or the dots of one colour. What is not a number is a gap.
+// Series is a line, or the dots of one colour. A value that is no number is a gap.
 type Series struct {
 	Name string    `json:"name"`
 	X    []float64 `json:"x,omitempty"`
@@ -230,7 +231,7 @@ func Count[N int | int64](n N, thing string) string {
 // mostTold is further from 0 than any figure of a run.
 const mostTold = 1e18
 
-// Number is short, and has three digits where it is small. What is no number is a dash.
+// Number is short, and has three digits where it is small. A value that is no number is a dash.
 func Number(value float64) string {
 	switch size := math.Abs(value); {
 	case math.IsNaN(value) || math.IsInf(value, 0):
@@ -265,7 +266,7 @@ func (d Document) write(to io.Writer, name string, more plain.FuncMap) error {
 // Print prints the document for a person: the summary, then each section with its table and notes, and targets last.
 func (d Document) Print(to io.Writer) error { return d.write(to, "page.txt", nil) }
 
-// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with notes, and
+// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with notes but for details, and
 // targets last. Plots with dots become files whose names begin with beside; "": they are left out.
 func (d Document) WriteMarkdown(to io.Writer, beside string) error {
 	return d.write(to, "page.md", plain.FuncMap{
@@ -317,7 +318,7 @@ func (d Document) WriteHTML(to io.Writer) error {
 	return t.Execute(to, d)
 }
 
-// WriteJSON writes the document as one object, on one line. What is no number is null, because JSON has no word for it.
+// WriteJSON writes the document as one object, on one line. A value that is no number is null, because JSON has no word for it.
 func (d Document) WriteJSON(to io.Writer) error {
 	d.Schema = Schema
 	numbers := json.MarshalToFunc(func(to *jsontext.Encoder, value float64) error {

@@ -14,7 +14,7 @@ func TestMarkdown(t *testing.T) {
 			Name: "the last 1%", Plots: []Plot{{Name: "left", Title: "What is left [units]"}},
 			Table:   &Table{[]string{"", "a|b"}, [][]string{{"<x>", "1"}}},
 			Targets: []Target{AtMost("stranded", 0, 0)}, Notes: []string{"one note"},
-		}, {Name: "empty"}},
+		}, {Name: "empty"}, {Name: "details", Table: &Table{[]string{"", "c"}, [][]string{{"x", "1"}}}, Detail: true}},
 	}
 	want := "# chaos\n\n`go run ./loadtest chaos --seed=7` made this page.\n" + `
 - It went well.

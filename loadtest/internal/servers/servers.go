@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
@@ -41,6 +42,12 @@ type Servers struct {
 	LeftOut       []string // locks without their servers
 	Started
 	Closers // of what was started
+}
+
+// Stoppable is a server that can be stopped for a while, and goes on.
+type Stoppable interface {
+	Pause() error
+	Resume() error
 }
 
 // Needs are what a measurement needs of its servers.
@@ -168,6 +175,7 @@ func RedisOptions(redisURL string) (*redis.Options, error) {
 	if err != nil {
 		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…")
 	}
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return options, nil
 }
 

@@ -20,3 +20,6 @@ func (s *Servers) start(_ context.Context, n Needs) error {
 	}
 	return nil
 }
+
+// Stoppable is nil: no server was started.
+func (s *Servers) Stoppable() Stoppable { return nil }

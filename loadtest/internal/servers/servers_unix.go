@@ -55,6 +55,14 @@ func (s *Servers) start(ctx context.Context, n Needs) (err error) {
 	return err
 }
 
+// Stoppable is the Redis that was started for this run; nil: there is none.
+func (s *Servers) Stoppable() Stoppable {
+	if s.Redis == nil {
+		return nil
+	}
+	return s.Redis
+}
+
 // zooKeeperTick is in milliseconds. A session lasts two ticks at least.
 const zooKeeperTick = 250
 

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { busytest.Main(m) }
 
-// TestWhatIsLeftOutIsSaid finds a Redis on its PATH, and nothing else.
-func TestWhatIsLeftOutIsSaid(t *testing.T) {
+// TestMissingServersAreReported finds a Redis on its PATH, and nothing else.
+func TestMissingServersAreReported(t *testing.T) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal(err)

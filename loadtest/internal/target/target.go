@@ -1,4 +1,4 @@
-// Package target is where a scenario's load goes, and whose rows are audited afterwards.
+// Package target opens the service that a scenario sends load to, and audits its rows afterwards.
 //
 // By default the lab starts the service in a process of its own ("inside"), on a temporary SQLite file and the embedded Redis;
 // with private servers on a PostgreSQL and a Redis started for it; with a database or Redis URL on those. With service URLs

@@ -81,7 +81,7 @@ func operations() []operation {
 			return err
 		}},
 		{"audit a SKU with few orders", func(ctx context.Context, s *postgres.Store, _ string) error {
-			audit, err := s.Audit(ctx, another)
+			audit, err := s.Audit(ctx, another, nil)
 			if err == nil && !audit.OK() {
 				err = fmt.Errorf("%+v", audit)
 			}

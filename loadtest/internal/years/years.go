@@ -1,4 +1,4 @@
-// Package years measures what old data costs. It fills a database with what a shop has after years, and another with hardly anything, and
+// Package years measures what old data costs. It fills a database with the rows of a shop after years, and another with hardly any, and
 // carries out the same reads and writes on both: a time each, and the pages of tables and indexes that each has touched.
 //
 // The pages are those that PostgreSQL counts for the tables of the service. A connection reports its counts when it ends, so each
@@ -58,47 +58,49 @@ func Run(ctx context.Context, c Config) (d report.Document, err error) {
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
 		d.Environment, d.Warnings = s.About, s.Warnings
-		few, err := c.measure(ctx, s, c.Few)
+		few, _, err := c.measure(ctx, s, c.Few)
 		if err != nil {
 			return err
 		}
-		many, err := c.measure(ctx, s, c.Orders)
+		many, url, err := c.measure(ctx, s, c.Orders)
 		if err != nil {
 			return err
 		}
 		c.tell(&d, few, many)
-		return nil
+		wal, err := c.writeAheadLog(ctx, url)
+		d.Sections = append(d.Sections, report.Section{Name: "Write-ahead log", Table: wal, Notes: []string{walNote}})
+		return err
 	})
 	return d, err
 }
 
 // measure fills a new database, and carries out all operations there.
-func (c Config) measure(ctx context.Context, s *servers.Servers, orders int64) (all []Measured, err error) {
-	url, err := servers.CreateDatabase(ctx, s.DatabaseURL, "years_", s.PostmasterPID == 0, &s.Closers)
+func (c Config) measure(ctx context.Context, s *servers.Servers, orders int64) (all []Measured, url string, err error) {
+	url, err = servers.CreateDatabase(ctx, s.DatabaseURL, "years_", s.PostmasterPID == 0, &s.Closers)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	m, err := migrations.OpenPostgres(url, postgres.Settle)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := errors.Join(m.Up(ctx), m.Close()); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := c.fill(ctx, url, orders); err != nil {
-		return nil, fmt.Errorf("fill a database with %s: %w", report.Count(orders, "order"), err)
+		return nil, "", fmt.Errorf("fill a database with %s: %w", report.Count(orders, "order"), err)
 	}
 	for _, o := range operations() {
 		one, err := c.carryOut(ctx, url, o)
 		if err != nil {
-			return nil, fmt.Errorf("%s among %s: %w", o.name, report.Count(orders, "order"), err)
+			return nil, "", fmt.Errorf("%s among %s: %w", o.name, report.Count(orders, "order"), err)
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all, url, nil
 }
 
-// fill fills a database.
+// fill fills a database. Each statement waits for the disk: VACUUM does not mark a page as visible to all before its rows are there.
 func (c Config) fill(ctx context.Context, url string, orders int64) error {
 	statements := tables.ReadSQL(fillSQL)
 	return servers.Connected(ctx, url, func(conn *pgx.Conn) error {
@@ -106,9 +108,6 @@ func (c Config) fill(ctx context.Context, url string, orders int64) error {
 			if _, err := conn.Exec(ctx, `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
 				return err
 			}
-		}
-		if _, err := conn.Exec(ctx, `SET synchronous_commit = off`); err != nil {
-			return err
 		}
 		for _, name := range fills() {
 			began := time.Now()
@@ -149,12 +148,34 @@ func (c Config) carryOut(ctx context.Context, url string, o operation) (m Measur
 		}
 		times = append(times, time.Since(began))
 	}
-	if err := errors.Join(store.Close(), count(&after)); err != nil {
+	if err := errors.Join(store.Close(), ended(ctx, url), count(&after)); err != nil {
 		return m, err
 	}
 	slices.Sort(times)
 	m.Took, m.Pages = times[len(times)/2], float64(after-before)/float64(c.Times)
 	return m, nil
+}
+
+// othersConnected counts the other connections to the database.
+const othersConnected = `SELECT count(*) FROM pg_stat_activity
+	WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
+
+// ended waits until the server has ended all connections to a database: it counts their pages then.
+func ended(ctx context.Context, url string) error {
+	return servers.Connected(ctx, url, func(conn *pgx.Conn) error {
+		for {
+			var others int
+			err := conn.QueryRow(ctx, othersConnected).Scan(&others)
+			if err != nil || others == 0 {
+				return err
+			}
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
 }
 
 // tell writes the table.

@@ -32,4 +32,7 @@ func TestOldDataCostsNothing(t *testing.T) {
 			t.Errorf("%s touches %.0f pages, and %.0f among a tenth of the orders", row[0], after, before)
 		}
 	}
+	for _, row := range d.Sections[1].Table.Rows {
+		t.Log(row)
+	}
 }

@@ -1,0 +1,109 @@
+package years
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+)
+
+// walOrders is how many orders of each kind are written after a checkpoint. The first change of a page after a checkpoint logs all of it,
+// so ids decide how many pages are logged.
+const walOrders = 1000
+
+const walNote = "After a checkpoint, the first change of a page logs the whole page. Random ids change another page of each index for each order; " +
+	"rising ids change the same ones."
+
+// orderIDs makes the order ids of a shop.
+type orderIDs struct {
+	name string
+	next func() string
+}
+
+// kindsOfIDs are random ids, which go to any page of an index, and rising ones, which follow each other.
+func (c Config) kindsOfIDs() []orderIDs {
+	source := rand.New(rand.NewPCG(c.Seed, 0)) //nolint:gosec // no secret
+	var n int
+	return []orderIDs{
+		{"random (UUIDv4)", func() string {
+			var id uuid.UUID
+			for i := range id {
+				id[i] = byte(source.UintN(256))
+			}
+			return id.String()
+		}},
+		{"rising (as UUIDv7 and ULID are)", func() string {
+			n++
+			return fmt.Sprintf("ffffffff-%04x-7000-8000-%012x", n>>16, n)
+		}},
+	}
+}
+
+// writeAheadLog measures how much is written ahead for an order, by the kind of its id.
+func (c Config) writeAheadLog(ctx context.Context, url string) (*report.Table, error) {
+	if err := restock(ctx, url); err != nil {
+		return nil, err
+	}
+	t := &report.Table{Columns: []string{"order ids", "bytes of WAL, order of one SKU", "bytes of WAL, basket of three"}}
+	for _, ids := range c.kindsOfIDs() {
+		single, err := logged(ctx, url, ids, take(hot, 0, false))
+		if err != nil {
+			return nil, fmt.Errorf("orders with ids that are %s: %w", ids.name, err)
+		}
+		several, err := logged(ctx, url, ids, basket)
+		if err != nil {
+			return nil, fmt.Errorf("baskets with ids that are %s: %w", ids.name, err)
+		}
+		t.Add(ids.name, single, several)
+	}
+	return t, nil
+}
+
+// restock gives the SKUs of a basket enough units in each segment.
+func restock(ctx context.Context, url string) (err error) {
+	store, err := postgres.Open(ctx, url, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for _, sku := range []string{hot, untaken, another} {
+		if _, err := store.Move(ctx, stock.Movement{SKU: sku, Ref: "for the log", Kind: stock.Restocked, Quantity: 100 * walOrders}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logged returns how many bytes are written ahead for an order.
+func logged(ctx context.Context, url string, ids orderIDs, write func(context.Context, *postgres.Store, string) error) (each float64, err error) {
+	store, err := postgres.Open(ctx, url, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	var bytes int64
+	err = servers.Connected(ctx, url, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, `CHECKPOINT`); err != nil {
+			return err
+		}
+		var before string
+		if err := conn.QueryRow(ctx, `SELECT pg_current_wal_insert_lsn()::text`).Scan(&before); err != nil {
+			return err
+		}
+		for range walOrders {
+			if err := write(ctx, store, ids.next()); err != nil {
+				return err
+			}
+		}
+		return conn.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1::text::pg_lsn)::bigint`, before).Scan(&bytes)
+	})
+	return float64(bytes) / walOrders, err
+}

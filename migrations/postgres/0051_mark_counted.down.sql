@@ -1,0 +1,1 @@
+-- loses: nothing

@@ -1,0 +1,2 @@
+-- loses: nothing
+DROP INDEX skus_by_limit_group;

@@ -1,0 +1,2 @@
+-- loses: nothing
+DROP INDEX deductions_by_group;

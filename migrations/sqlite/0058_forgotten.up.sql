@@ -1,0 +1,5 @@
+-- adds: the buyers who are forgotten
+CREATE TABLE forgotten (
+    name TEXT    NOT NULL PRIMARY KEY,
+    done INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
