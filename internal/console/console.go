@@ -1,4 +1,4 @@
-// Package console has the files of the page at /console, on which people watch a sale and change SKUs. They are plain
+// Package console has the files of the page at /console, to watch a sale and change SKUs. They are plain
 // modules, served as they are: the page has no build step, and sends requests to no other server.
 package console
 

@@ -11,6 +11,7 @@ export class Problem extends Error {
 	constructor(status, body) {
 		const held = body.order_ids ? `; held by ${body.order_ids.join(", ")}` : "";
 		super((body.detail ?? body.title ?? `the service answered ${status}`) + held);
+		this.title = body.title ?? "";
 		this.status = status;
 		this.code = body.code ?? "";
 	}
@@ -22,9 +23,9 @@ export function headers(more = {}) {
 
 export const address = (path) => new URL(path, root);
 
-// call sends a request and returns the body of the answer.
-export async function call(method, path, body) {
-	const options = { method, headers: headers() };
+// call sends a request and returns the body of the answer. A signal ends the wait for it.
+export async function call(method, path, body, signal) {
+	const options = { method, headers: headers(), signal };
 	if (body !== undefined) {
 		options.headers["content-type"] = "application/json";
 		options.body = JSON.stringify(body);
@@ -43,16 +44,3 @@ export async function call(method, path, body) {
 export const skuPath = (sku, rest = "") => `v1/skus/${encodeURIComponent(sku)}${rest}`;
 export const wholePath = (order, rest = "") => `v1/orders/${encodeURIComponent(order)}${rest}`;
 export const orderPath = (sku, order, rest = "") => skuPath(sku, `/deductions/${encodeURIComponent(order)}${rest}`);
-
-// allSKUs reads page after page, and passes each to take as it arrives.
-export async function allSKUs(most, take) {
-	let after = "";
-	for (let read = 0; read < most;) {
-		const page = await call("GET", `v1/skus?limit=200${after && `&after=${encodeURIComponent(after)}`}`);
-		take(page.skus);
-		read += page.skus.length;
-		if (!page.next) return true;
-		after = page.next;
-	}
-	return false;
-}

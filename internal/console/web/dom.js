@@ -34,6 +34,14 @@ export const count = (n) => whole.format(n);
 export const units = (n, unit = "unit") => `${count(n)} ${unit}${n === 1 ? "" : "s"}`;
 export const rate = (n) => (n > 0 && n < 10 ? fine : whole).format(n);
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
+export const when = (at) => `${new Date(at).toLocaleDateString("en-GB")} ${clock(at)}`;
+
+// ago is the time since an instant, in words.
+export function ago(at) {
+	const seconds = Math.max(0, Math.round((Date.now() - at) / 1000));
+	if (seconds < 120) return units(seconds, "second");
+	return seconds < 7200 ? units(Math.floor(seconds / 60), "minute") : units(Math.floor(seconds / 3600), "hour");
+}
 
 let fields = 0;
 

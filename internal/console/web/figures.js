@@ -1,6 +1,5 @@
 // Figures a second: the SKU's from events, and those that events do not carry from the process that answers.
 
-import { call } from "./api.js";
 import { Chart } from "./chart.js";
 import { el, rate, say } from "./dom.js";
 import { poll } from "./poll.js";
@@ -10,7 +9,8 @@ const ofSKU = "Of this SKU, in all processes", ofProcess = "Of the process that 
 const words = { working: "Locks work.", failing: "Locks fail: selling goes on under the guard of the database.", off: "There are no locks: the guard of the database decides alone." };
 
 export class Figures {
-	constructor() {
+	constructor(health) {
+		this.health = health;
 		const milliseconds = (seconds) => `${rate(1000 * seconds)} ms`;
 		this.orders = new Chart("Accepted a second", ofSKU, rate);
 		this.merges = new Chart("Merged a second", ofSKU, rate);
@@ -18,7 +18,7 @@ export class Figures {
 		this.batch = new Chart("Orders in a batch", ofProcess, rate);
 		this.waits = new Chart("Wait for a lock", ofProcess, milliseconds);
 		this.queue = new Chart("Orders waiting", ofProcess, rate);
-		this.locks = el("p.quiet", { role: "status" });
+		this.locks = el("p.locks.quiet", { role: "status" });
 		const all = [this.orders, this.merges, this.refused, this.batch, this.waits, this.queue];
 		this.node = el("section", { "aria-label": "What happens now" }, el("dl.figures", {}, ...all.map((chart) => chart.node)), this.locks);
 		this.counted = { orders: 0, merged: 0 };
@@ -35,14 +35,15 @@ export class Figures {
 		if (use === this.use) return;
 		this.use = use;
 		say(this.locks, words[use] ?? "");
-		this.locks.className = use === "failing" ? "bad" : "quiet";
+		this.locks.className = use === "failing" ? "locks bad" : "locks quiet";
 	}
 
 	// start counts once a second until it is stopped.
 	start(tick) {
 		const counting = setInterval(() => {
-			this.orders.push(this.counted.orders);
-			this.merges.push(this.counted.merged);
+			const unknown = this.health.gone;
+			this.orders.push(unknown ? null : this.counted.orders);
+			this.merges.push(unknown ? null : this.counted.merged);
 			this.counted = { orders: 0, merged: 0 };
 			tick();
 		}, 1000);
@@ -51,7 +52,7 @@ export class Figures {
 	}
 
 	async #read() {
-		const activity = await call("GET", "v1/activity");
+		const activity = await this.health.ask("v1/activity");
 		this.queue.push(activity.waiting);
 		const since = this.rates.since(activity);
 		if (!since) return;

@@ -44,6 +44,14 @@ function bodyOf(node) {
 	return body;
 }
 
+// linesOf reads "laces-7 2, bulb-7".
+export function linesOf(text) {
+	return text.split(",").map((part) => {
+		const [sku, units = "1"] = part.trim().split(/\s+/);
+		return { sku, quantity: Number(units) };
+	});
+}
+
 // newID makes an id for a request: sent twice, it takes effect once.
 export const newID = (what) => `${what}-${crypto.getRandomValues(new Uint32Array(2)).reduce((text, n) => text + n.toString(36), "")}`;
 

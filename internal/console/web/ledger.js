@@ -1,56 +1,77 @@
 // The ledger: every change of the stock that is neither an order nor a return to it, the newest first.
 
-import { call, skuPath } from "./api.js";
-import { clock, count, el, say } from "./dom.js";
+import { skuPath } from "./api.js";
+import { count, el, say, when } from "./dom.js";
 
-const shown = 50;
-const most = 5000; // that are read
+const shown = 50; // in a page
 
 // nameOf tells a movement from all others of its SKU: a write-off has the id of its order, and a ref if it is one of a part.
 const nameOf = ({ order_id: order, ref }) => [order, ref].filter(Boolean).join(" ");
 
 export class Ledger {
-	constructor(sku) {
+	constructor(sku, health) {
 		this.sku = sku;
-		this.after = "";
-		this.total = 0;
-		this.tail = new Set(); // names of movements that were read after this.after
+		this.health = health;
+		this.failed = false; // the last read, for a reason that may pass
+		this.names = new Set(); // of the movements that are there
+		this.older = undefined; // where the older ones begin; undefined: there are none
 		this.note = el("p.quiet");
+		this.more = el("button.quiet", { type: "button", hidden: true, onclick: () => this.#read(this.#olderPage()) }, "Older");
 		this.body = el("tbody");
 		this.table = el("table", { hidden: true }, el("caption.unseen", {}, "Ledger"),
 			el("thead", {}, el("tr", {}, ...["When", "What", "Units", "Segments", "Reason", "Ref"].map((name) => el("th", { scope: "col" }, name)))),
 			this.body);
-		this.node = el("div", {}, this.note, el("div.wide", { tabindex: "0", role: "region", "aria-label": "Ledger" }, this.table));
+		this.node = el("div", {}, this.note, el("div.wide", { tabindex: "0", role: "region", "aria-label": "Ledger" }, this.table), this.more);
 	}
 
-	// read goes on where it ended: lines that are there stay.
-	async read() {
+	// read adds what is new. Lines that are there stay.
+	read() {
+		return this.#read(this.#newest());
+	}
+
+	async #read(pages) {
 		try {
-			for (let more = true; more && this.total < most;) {
-				const query = this.after ? `&after=${this.after}` : "";
-				const page = await call("GET", skuPath(this.sku, `/movements?limit=200${query}`));
-				for (const movement of page.movements.filter((movement) => !this.tail.has(nameOf(movement)))) this.#add(movement);
-				more = page.next !== undefined;
-				if (!more) break;
-				this.after = page.next;
-				this.tail.clear();
-			}
-			say(this.note, this.total ? (this.total > shown ? `The newest ${shown} of ${count(this.total)}.` : "") : "Nothing but orders has changed the stock.");
+			await pages;
+			this.failed = false;
+			const n = this.names.size;
+			say(this.note, n ? (this.older ? `The newest ${count(n)}.` : "") : "Nothing but orders has changed the stock.");
 		} catch (problem) {
+			this.failed = problem.status < 400 || problem.status >= 500; // a refusal would come again
 			say(this.note, problem.message);
 		}
-		this.table.hidden = this.total === 0;
+		this.table.hidden = this.names.size === 0;
+		this.more.hidden = !this.older;
 	}
 
-	#add(movement) {
+	// newest reads from the newest movement on, until it meets one that is there.
+	async #newest() {
+		const first = this.names.size === 0, before = this.body.firstChild;
+		for (let after = ""; after !== undefined;) {
+			const page = await this.#page(after);
+			const fresh = page.movements.filter((movement) => !this.names.has(nameOf(movement)));
+			for (const movement of fresh) this.body.insertBefore(this.#line(movement), before);
+			if (first) this.older = page.next;
+			after = first || fresh.length < page.movements.length ? undefined : page.next;
+		}
+	}
+
+	async #olderPage() {
+		const page = await this.#page(this.older);
+		for (const movement of page.movements) if (!this.names.has(nameOf(movement))) this.body.append(this.#line(movement));
+		this.older = page.next;
+	}
+
+	#page(after) {
+		return this.health.read(skuPath(this.sku, `/movements?order=newest&limit=${shown}${after && `&after=${after}`}`));
+	}
+
+	#line(movement) {
+		this.names.add(nameOf(movement));
 		const cells = [
-			`${new Date(movement.at).toLocaleDateString("en-GB")} ${clock(movement.at)}`, movement.kind.replace("_", " "),
+			when(movement.at), movement.kind.replace("_", " "),
 			movement.quantity ? (movement.quantity > 0 ? "+" : "−") + count(Math.abs(movement.quantity)) : "",
 			movement.segments ? count(movement.segments) : "", movement.reason ?? "", nameOf(movement),
 		];
-		this.body.prepend(el("tr", {}, ...cells.map((text) => el("td", {}, text))));
-		if (this.body.children.length > shown) this.body.lastChild.remove();
-		this.tail.add(nameOf(movement));
-		this.total++;
+		return el("tr", {}, ...cells.map((text) => el("td", {}, text)));
 	}
 }

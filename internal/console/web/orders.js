@@ -2,7 +2,7 @@
 
 import { call, skuPath } from "./api.js";
 import { el, field } from "./dom.js";
-import { form, newID } from "./form.js";
+import { form, linesOf, newID } from "./form.js";
 import { entry } from "./order.js";
 
 const kept = 5; // orders that are shown
@@ -23,17 +23,9 @@ export function orders(sku, changed) {
 			? await call("POST", "v1/orders", { ...order, lines: [{ sku, quantity }, ...linesOf(others)] })
 			: await call("POST", skuPath(sku, "/deductions"), { ...order, quantity });
 		changed();
-		list.prepend(entry(sent, changed));
+		list.prepend(entry(sent, changed).node);
 		while (list.children.length > kept) list.lastChild.remove();
 		return `${sent.order_id} is ${(sent.lines?.[0] ?? sent).status}.`;
 	});
 	return [node, list];
-}
-
-// linesOf reads "laces-7 2, bulb-7".
-function linesOf(text) {
-	return text.split(",").map((part) => {
-		const [sku, units = "1"] = part.trim().split(/\s+/);
-		return { sku, quantity: Number(units) };
-	});
 }

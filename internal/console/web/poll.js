@@ -1,6 +1,6 @@
 // Reads what events do not carry: again and again, one read at a time, and none while the page is hidden.
 
-const slowest = 16_000;
+const slowest = 5000;
 
 // poll calls read at an interval in milliseconds until it is stopped. After each failure it doubles the wait.
 export function poll(every, read) {

@@ -1,9 +1,9 @@
 // One SKU: its stock, what happens to it now, and what can be done with it.
 
-import { call, skuPath } from "./api.js";
+import { skuPath } from "./api.js";
 import { audit } from "./audit.js";
 import { changes } from "./changes.js";
-import { clock, count, el, say } from "./dom.js";
+import { count, el, say, when } from "./dom.js";
 import { Figures } from "./figures.js";
 import { Ledger } from "./ledger.js";
 import { orders } from "./orders.js";
@@ -18,9 +18,9 @@ import { Vessels } from "./vessels.js";
 const statusEvery = 500, quietEvery = 5000, lockEvery = 1000;
 const locksAtOnce = 64;
 
-export function showSKU(main, name, linkState) {
-	const vessels = new Vessels(), figures = new Figures(), timeline = new Timeline(), ledger = new Ledger(name);
-	const title = el("h1", {}, name), label = el("p.quiet"), state = el("span.pill"), available = el("strong"), of = el("span.quiet");
+export function showSKU(main, name, health) {
+	const vessels = new Vessels(), figures = new Figures(health), timeline = new Timeline(), ledger = new Ledger(name, health);
+	const title = el("h1", {}, name), label = el("p.quiet"), state = el("span.pill"), available = el("strong"), of = el("span.quiet", {}, "Not read yet");
 	const bar = new Bar(), terms = el("dl.terms");
 	let sku = null, changed = true, read = 0, segment = 0;
 
@@ -49,8 +49,9 @@ export function showSKU(main, name, linkState) {
 	async function readStatus() {
 		if (!changed && Date.now() - read < quietEvery) return;
 		changed = false;
+		sku = await health.read(skuPath(name));
 		read = Date.now();
-		sku = await call("GET", skuPath(name));
+		if (ledger.failed) ledger.read();
 		timeline.note(sku.available === 0, Date.now());
 		vessels.set(sku.segments.map((part) => part.available), sku.layout);
 		repaint(draw);
@@ -68,8 +69,8 @@ export function showSKU(main, name, linkState) {
 
 	// The locks of very many segments are read part by part.
 	async function readLocks() {
-		const page = await call("GET", skuPath(name, `/locks?from=${segment}&limit=${locksAtOnce}`));
-		vessels.hold(segment, locksAtOnce, page.locks);
+		const page = await health.readLocks(name, segment, locksAtOnce);
+		vessels.hold(segment, locksAtOnce, page.use === "working" ? page.locks : null);
 		figures.locksAre(page.use);
 		segment += locksAtOnce;
 		if (!sku || segment >= sku.segments.length) segment = 0;
@@ -86,7 +87,7 @@ export function showSKU(main, name, linkState) {
 	}
 
 	function linked(how, seconds) {
-		linkState(how, seconds);
+		health.linked(how, seconds);
 		if (how !== "unknown") return;
 		for (const stop of stops) stop();
 		main.replaceChildren(
@@ -102,11 +103,11 @@ export function showSKU(main, name, linkState) {
 }
 
 function showTerms(node, sku) {
-	const when = (at) => `${new Date(at).toLocaleDateString("en-GB")} ${clock(at)}`;
 	const all = [
 		["Sale starts", sku.sale_starts_at ? when(sku.sale_starts_at) : "at once"],
 		["Sale ends", sku.sale_ends_at ? when(sku.sale_ends_at) : "never"],
 		["Units of one buyer", sku.per_buyer_limit ? count(sku.per_buyer_limit) : "any number"],
+		["Limit group", sku.limit_group ?? "none"],
 		["Units of one order", sku.max_quantity ? count(sku.max_quantity) : "any number"],
 		["Longest reservation", sku.max_reserve_for ?? "as the service says"],
 		["Layout", count(sku.layout)],

@@ -7,7 +7,7 @@ const firstPause = 500;
 const longestPause = 8000;
 
 // watch reads events until it is stopped. It passes each to take, and the state of the connection to state: "live",
-// "lost" with the seconds until the next attempt, "refused", or "unknown" if there is no such SKU.
+// "lost" with the seconds until the next attempt, "refused" with the status, or "unknown" if there is no such SKU.
 export function watch(sku, take, state) {
 	const stop = new AbortController();
 	follow(sku, take, state, stop.signal);
@@ -23,7 +23,7 @@ async function follow(sku, take, state, signal) {
 				headers: headers(last ? { "last-event-id": last } : {}), signal, cache: "no-store",
 			});
 			if (answer.status === 404) return state("unknown");
-			if (answer.status === 401 || answer.status === 403) return state("refused");
+			if (answer.status === 401 || answer.status === 403) return state("refused", answer.status);
 			if (answer.ok) {
 				state("live");
 				pause = firstPause;

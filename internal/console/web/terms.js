@@ -11,6 +11,7 @@ export const termFields = () => [
 	el("div.pair", {},
 		field("Units of one buyer", "per_buyer_limit", { inputmode: "numeric" }),
 		field("Units of one order", "max_quantity", { inputmode: "numeric" })),
+	field("Limit group", "limit_group", { maxlength: 64 }, "the limit of one buyer counts over all SKUs of the group"),
 	field("Longest reservation", "max_reserve_for", { placeholder: "15m" }),
 ];
 

@@ -17,6 +17,7 @@ export class Vessels {
 		this.holders = new Map(); // by segment
 		this.processes = new Map(); // the number of each
 		this.full = 1;
+		this.known = true; // whether there are locks
 		this.draw = () => this.#draw();
 		this.pipe.addEventListener("animationend", () => this.pipe.classList.remove("flows"));
 	}
@@ -33,10 +34,11 @@ export class Vessels {
 		repaint(this.draw);
 	}
 
-	// hold takes the holders of a page of segments.
+	// hold takes the holders of a page of segments, or null while nobody can know them.
 	hold(from, size, locks) {
 		for (let segment = from; segment < from + size; segment++) this.holders.delete(segment);
-		for (const lock of locks) if (lock.holder) this.holders.set(lock.segment, this.#number(lock.holder));
+		this.known = locks !== null;
+		for (const lock of locks ?? []) if (lock.holder) this.holders.set(lock.segment, this.#number(lock.holder));
 		repaint(this.draw);
 	}
 
@@ -77,7 +79,7 @@ export class Vessels {
 		be(this.list, "aria-label", `${units(this.levels.length, "segment")} with ${units(left)}, ${empty} empty, ${held} locked now`);
 		const processes = [...new Set(this.holders.values())].sort().join(", ");
 		say(this.legend, `${count(this.levels.length - empty)} of ${units(this.levels.length, "segment")} ${this.levels.length === 1 ? "has" : "have"} stock.` +
-			(held ? ` ${held} locked now by process ${processes}.` : " None is locked now."));
+			(held ? ` ${held} locked now by process ${processes}.` : this.known ? " None is locked now." : ""));
 	}
 
 	#make() {
