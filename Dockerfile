@@ -1,6 +1,6 @@
 # Go 1.26 on Alpine builds, Alpine runs. The program is static, so the second
-# stage needs nothing of the first but the one file; Alpine gives it a shell for
-# whoever looks inside, and wget for the health check.
+# stage needs nothing of the first but that and the licences; Alpine gives it a
+# shell for people who look inside, and wget for the health check.
 #
 # The images are named by digest, for a tag can be moved; the tag beside it is for
 # the reader. To build from others: --build-arg BASE_IMAGE=alpine@sha256:…
@@ -19,12 +19,14 @@ COPY . .
 ARG REVISION=unknown
 RUN CGO_ENABLED=0 go build -trimpath -o /inventory \
 	-ldflags "-X inventory/internal/app.revision=${REVISION}" ./cmd/inventory
+RUN scripts/licences "$(go env GOOS)/$(go env GOARCH)" > /LICENCES
 
 FROM ${BASE_IMAGE}
 RUN apk add --no-cache ca-certificates tzdata \
 	&& mkdir /data \
 	&& chown 65532:65532 /data
 COPY --from=build /inventory /usr/local/bin/inventory
+COPY --from=build /LICENCES /usr/share/doc/inventory/LICENCES
 
 # A number, so that an orchestrator can see that it is not root. /data is where
 # the embedded database goes when no other is configured; mount a volume there

@@ -79,14 +79,15 @@ build: ## Build the program into bin/, with its version
 
 # Static, without paths of this machine or the time: the same source makes the same bytes.
 .PHONY: dist
-dist: ## Build the program for each of PLATFORMS into dist/, with checksums
+dist: ## Build the program for each of PLATFORMS into dist/, with checksums and the licences of all modules
 	@rm -rf dist; mkdir -p dist
 	@for platform in $(PLATFORMS); do \
 		echo "inventory-$(VERSION)-$${platform/\//-}"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
 			-ldflags '-s -w $(STAMP)' -o "dist/inventory-$(VERSION)-$${platform/\//-}" ./cmd/inventory; \
 	done
-	@cd dist && sha256sum inventory-* > SHA256SUMS
+	@GO=$(GO) scripts/licences $(PLATFORMS) > dist/LICENCES
+	@cd dist && sha256sum inventory-* LICENCES > SHA256SUMS
 
 .PHONY: servers
 servers: ## Find or install Redis and PostgreSQL
@@ -136,6 +137,11 @@ test-citus: servers ## Run the tests of the store on Citus, on one node and on s
 test-citus-installed:
 	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./internal/stock/selling ./migrations ./internal/app -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
 
+# Apart from make test, which downloads no servers.
+.PHONY: test-postgres
+test-postgres: servers ## Run the tests of the store, of migrations and of copying, a sale and chaos on PostgreSQL 16, 17 and 18, which it downloads
+	@GO=$(GO) scripts/test-postgres
+
 # Apart from make test, which installs no poolers and proxies. Each test has a site of three processes: few run at a time.
 .PHONY: test-environments
 test-environments: ## Sell behind PgBouncer, Pgpool, HAProxy, nginx and stunnel, which it finds or installs
@@ -172,13 +178,14 @@ test-openapi: ## Lint the document of the API, and sell with the TypeScript clie
 	@scripts/install-node
 	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestTypeScript$$' ./internal/api
 
+# Apart from make test, which installs no Node.js, Python or Java. A language that is missing fails it.
 .PHONY: test-clients
-test-clients: ## Check out with the TypeScript client of docs/CLIENTS.md
-	@scripts/install-node
-	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestClients$$' ./internal/api
+test-clients: servers ## Check out with the four clients of docs/CLIENTS.md, as it says, behind a proxy that loses requests and answers
+	@scripts/install-clients
+	$(GO) test -count 1 -timeout 30m -v -tags clients -run '^TestClients$$' ./internal/api
 
 .PHONY: check
-check: check-format check-lint check-replays check-builds check-modules check-generated check-deploy check-compose ## Hold the code against the house rules
+check: check-format check-lint check-replays check-allocations check-builds check-modules check-generated check-deploy check-compose ## Hold the code against the house rules
 
 .PHONY: check-format
 check-format:
@@ -196,6 +203,11 @@ check-lint:
 .PHONY: check-replays
 check-replays:
 	$(GO) test -run SameSeed ./internal/locking/locksim
+
+# The race detector allocates, too.
+.PHONY: check-allocations
+check-allocations:
+	$(GO) test -run '^$$' -bench DeductionHandler -benchtime 1000x ./internal/api
 
 # With 32 bits, where constants may overflow an int, the tests too; and on Windows, which has the files of neither Unix nor Linux.
 .PHONY: check-builds
@@ -278,6 +290,10 @@ fuzz: servers ## Run each fuzz target for FUZZTIME
 simulate: ## Play random histories of locks for SIMTIME
 	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation(OfRedLocks)?$$' ./internal/locking/locksim -sim.for $(SIMTIME)
 
+.PHONY: faults
+faults: ## See that the simulator finds faults that are planted in the locks
+	$(GO) test -count 1 -timeout 30m -v -tags mutants -run '^TestFaultsAreFound$$' ./internal/locking/locksim
+
 # A failure prints the request and its seed; -api.seed makes the same requests.
 .PHONY: fuzz-api
 fuzz-api: servers ## Send requests made of the document, right and wrong, for APITIME
@@ -307,9 +323,9 @@ chaos: servers ## Sell amid faults for CHAOSTIME, then with Redis under Sentinel
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, meetings, shop, chaos, test-citus, test-environments
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, faults, machine, meetings, shop, chaos, test-citus, test-postgres, test-environments
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine meetings shop chaos test-citus test-environments
+	$(MAKE) fuzz-api simulate faults machine meetings shop chaos test-citus test-postgres test-environments
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -1,7 +1,7 @@
 // Package keyexpiry lets the keys of a miniredis expire by the clock of this machine.
 //
 // miniredis can do that by itself (ClockTTL), but not as Redis does: in Redis the time stands still while a script runs.
-// With ClockTTL a lock can expire between two commands of one script. What the script then writes has no expiry, and
+// With ClockTTL a lock can expire between two commands of one script. The keys that the script then writes have no expiry, and
 // a lock without an owner stays busy for ever. ClockTTL also goes through all keys at every access to any of them, which
 // was more than half of the processor time of a service with a thousand locks.
 package keyexpiry
