@@ -80,8 +80,8 @@ func (m *model) commitLines(w stock.SettleRequest, only []stock.Line, now time.T
 		}
 		live = live || changed[i].Status.Live()
 	}
-	if codes == nil && !live {
-		codes = append(codes, stock.CodeOrderEnded)
+	if codes == nil && !live { // all were committed, and returned since
+		codes = append(codes, stock.CodeAlreadyCommitted)
 	}
 	if codes != nil {
 		return nil, codes
