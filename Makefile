@@ -100,11 +100,11 @@ TEST := $(GO) test $(RACE) -vet=off -timeout 60m
 test: servers ## Run all tests under the race detector
 	$(TEST) $(BESIDE) $(PACKAGES)
 
-# A newcomer's machine compiles everything and has other work. So do the machines of most CI. As many tests run at once as there
-# are spinning processes, or they would get too small a part of the machine to ever end.
+# A newcomer's machine compiles everything and has other work. So do the machines of most CI. As many packages are tested at once as
+# there are spinning processes, or they would get too small a part of the machine to ever end.
 .PHONY: test-busy
 test-busy: servers ## Run all tests from an empty build cache beside eight spinning processes and one that writes to the disk
-	@cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; GOCACHE=$$cache scripts/busy 8 $(MAKE) test AT_ONCE=8
+	@cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; GOCACHE=$$cache scripts/busy 8 $(MAKE) test BESIDE='-p 8 -parallel 4'
 
 # In random order of packages and tests. A failure prints the seed for -shuffle.
 .PHONY: test-shuffled

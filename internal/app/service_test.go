@@ -48,6 +48,11 @@ func tryStart(t *testing.T, c app.Config) (a *app.App, err error) {
 // inTime does something, again if a server did not answer it in time, and returns its error.
 func inTime(t *testing.T, do func() error) (err error) {
 	t.Helper()
+	defer func() {
+		if err != nil {
+			t.Logf("the last try: %v", err)
+		}
+	}()
 	busytest.Soon(t, "the servers answer in time", func() bool {
 		err = do()
 		return err == nil || !isLate(err)
