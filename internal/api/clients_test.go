@@ -219,6 +219,7 @@ func (f *failing) prepare() (all []scenario) {
 	all = append(all,
 		scenario{"back", "lamp", []step{{"paid", "nothing"}, {"unpaid", "nothing"}, {"reserve", "nothing"}, {"paid", "nothing"}}, "returned"},
 		scenario{"in-time", "there", []step{{"paid", "deliver"}, {"paid", "deliver"}}, "committed"},
+		scenario{"second-card", "lamp", append(gaveUp[:3:3], step{"paid", "deliver"}, step{"unpaid", "nothing"}), "committed"},
 		scenario{"unknown", "lamp", []step{{"paid", "look"}}, ""},
 	)
 	f.place("back", "lamp", "15m")
