@@ -5,12 +5,20 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"inventory/internal/stock"
 )
 
-// mostReads is how many callers read at once. A store has more connections: the others are for writes.
-const mostReads = 8
+// mostReads is how many callers read at once. A store has more connections: the others are for writes. Long reads, of many statements,
+// leave most places to callers who buy.
+const (
+	mostReads     = 8
+	mostLongReads = 2
+)
+
+// nameWithin is how long a refusal waits for the names of orders.
+const nameWithin = time.Second
 
 // read waits until a caller may read, and calls from, unless a check has found an error in what is asked for.
 func read[T any](ctx context.Context, s *Service, check error, doing string, from func() (T, error)) (found T, err error) {
@@ -28,6 +36,18 @@ func read[T any](ctx context.Context, s *Service, check error, doing string, fro
 		err = stock.Unavailable(stock.Unwritten(err), doing)
 	}
 	return found, err
+}
+
+// longRead is read for what takes many statements.
+func longRead[T any](ctx context.Context, s *Service, check error, doing string, from func() (T, error)) (found T, err error) {
+	if check != nil {
+		return found, check
+	}
+	if err := s.longReads.Acquire(ctx, 1); err != nil {
+		return found, stock.Unavailable(stock.Unwritten(err), "wait to read")
+	}
+	defer s.longReads.Release(1)
+	return read(ctx, s, nil, doing, from)
 }
 
 // MaxPage bounds how many movements or deductions are read at once.
@@ -228,7 +248,7 @@ func (s *Service) OrderHistory(ctx context.Context, orderID, buyerID string) (st
 	if err != nil {
 		return stock.OrderHistory{}, err
 	}
-	return read(ctx, s, nil, "read history", func() (all stock.OrderHistory, err error) {
+	return longRead(ctx, s, nil, "read history", func() (all stock.OrderHistory, err error) {
 		for _, d := range append(there.Lines, there.Removed...) {
 			h, err := s.store.History(ctx, d.SKU, key)
 			if err != nil {
@@ -253,6 +273,8 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 	if !ok || e.LimitOf == "" {
 		return refusal
 	}
+	ctx, cancel := context.WithTimeout(ctx, nameWithin)
+	defer cancel()
 	orders, err := read(ctx, s, nil, "read the buyer's orders", func() ([]stock.Deduction, error) {
 		return s.store.BuyerOrders(ctx, e.CountedAt(), e.LimitOf, namespace != "", mostNamed)
 	})

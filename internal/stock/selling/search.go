@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// Bounds of the scan of one search. Other readers wait for its place meanwhile.
+// Bounds of the scan of one search.
 const (
 	scanBatch  = 1000 // SKUs that one statement reads
 	mostLooked = 5 * scanBatch
@@ -35,7 +35,7 @@ func (s *Service) FindSKUs(ctx context.Context, text, after string, limit int) (
 	if of, _ := strings.CutPrefix(after, scanMark); of != "" && stock.CheckSKU(of) != nil {
 		asked = cmp.Or(asked, error(stock.Invalid("after", "must be the next of an earlier answer")))
 	}
-	return read(ctx, s, asked, "search SKUs", func() (FoundSKUs, error) {
+	return longRead(ctx, s, asked, "search SKUs", func() (FoundSKUs, error) {
 		f := search{store: s.store, text: text, lower: strings.ToLower(text), limit: limit, byID: stock.CheckSKU(text) == nil}
 		scanned, inScan := strings.CutPrefix(after, scanMark)
 		var err error

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"inventory/internal/busytest"
 	"inventory/internal/stock"
@@ -106,6 +109,44 @@ func TestSearchFindsAllInPages(t *testing.T) {
 			if _, err := s.FindSKUs(t.Context(), "a", after, 1); stock.CodeOf(err) != stock.CodeInvalidRequest {
 				t.Errorf("after %q: %v", after, err)
 			}
+		}
+	})
+}
+
+// library is a store whose names are read until the test is over. It has no orders.
+type library struct{ idle }
+
+func (library) Names(ctx context.Context, _ string, _ int) ([]stock.SKUName, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (library) PlacedOrder(context.Context, string) (*stock.PlacedOrder, error) { return nil, nil }
+
+// TestSearchesLeavePlacesToOrders, however many buyers search. In virtual time.
+func TestSearchesLeavePlacesToOrders(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		s := NewService(Config{Store: library{}})
+		searching, stop := context.WithCancel(t.Context())
+		var searches sync.WaitGroup
+		for range 3 * mostReads {
+			searches.Go(func() {
+				if _, err := s.FindSKUs(searching, "lamp", "", 10); stock.CodeOf(err) != stock.CodeUnavailable {
+					t.Errorf("search: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		ordering, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := s.PlacedOrder(ordering, "o-1", ""); stock.CodeOf(err) != stock.CodeUnknownOrder {
+			t.Errorf("order beside searches: %v, want %s", err, stock.CodeUnknownOrder)
+		}
+		stop()
+		searches.Wait()
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -32,6 +32,7 @@ type Service struct {
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	reads        *semaphore.Weighted
+	longReads    *semaphore.Weighted
 	forgetKey    []byte                    // names buyers who are forgotten; nil: none is
 	forgotten    atomic.Pointer[forgotten] // nil: not known yet
 
@@ -138,7 +139,7 @@ func NewService(c Config) *Service {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.workers.bySKU = make(map[string]*worker)
-	s.reads = semaphore.NewWeighted(mostReads)
+	s.reads, s.longReads = semaphore.NewWeighted(mostReads), semaphore.NewWeighted(mostLongReads)
 	s.soldOut = &soldOutCache{seed: maphash.MakeSeed(), bySKU: make(map[string]*soldOutEntry)}
 	s.levels.pending = make(map[string]int64)
 	s.workers.running.Go(s.watch)
