@@ -258,35 +258,26 @@ func (f *form) forms(name string, read func(*form)) {
 	}
 }
 
-// readAs reads the request's body, of at most that many bytes, and returns what it asks for. A large text takes a thousand times as long
-// as a small one, so large ones are read one at a time, and their callers, which have a key, take turns.
+// readAs reads the request's body, of at most that many bytes, and returns what it asks for.
 func readAs[R any](s *server, c echo.Context, most int, read func(*form) R) (asked R, err error) {
 	if err := checkMediaType(c.Request()); err != nil {
 		return asked, err
 	}
-	if callerOf(c).Buyer != "" {
-		most = maxBodyBytes
-	}
-	text, err := readBody(c.Request(), most)
+	text, leave, err := s.readInTurn(c, most)
 	if err != nil {
 		return asked, err
 	}
-	if len(text) > maxBodyBytes {
-		leave, err := s.bodies.Enter(c.Request().Context(), turnOf(c), len(text))
-		if err != nil {
-			return asked, noTurn(err)
-		}
-		defer leave()
-	}
+	defer leave()
 	return readForm(text, read)
 }
 
 // readIfAny is readAs for a body that may be left out.
-func readIfAny[R any](_ *server, c echo.Context, most int, read func(*form) R) (asked R, err error) {
-	text, err := readBody(c.Request(), most)
+func readIfAny[R any](s *server, c echo.Context, most int, read func(*form) R) (asked R, err error) {
+	text, leave, err := s.readInTurn(c, most)
 	if err != nil {
 		return asked, err
 	}
+	defer leave()
 	if len(bytes.TrimSpace(text)) == 0 {
 		return readForm([]byte("{}"), read)
 	}
@@ -294,6 +285,22 @@ func readIfAny[R any](_ *server, c echo.Context, most int, read func(*form) R) (
 		return asked, err
 	}
 	return readForm(text, read)
+}
+
+// readInTurn reads the request's body, of at most that many bytes. A large text takes a thousand times as long as a small one to
+// understand, so large ones are understood one at a time, and their callers, which have a key, take turns. The caller ends its turn by
+// leave.
+func (s *server) readInTurn(c echo.Context, most int) (text []byte, leave func(), err error) {
+	if callerOf(c).Buyer != "" {
+		most = maxBodyBytes
+	}
+	if text, err = readBody(c.Request(), most); err != nil || len(text) <= maxBodyBytes {
+		return text, func() {}, err
+	}
+	if leave, err = s.bodies.Enter(c.Request().Context(), turnOf(c), len(text)); err != nil {
+		err = noTurn(err)
+	}
+	return text, leave, err
 }
 
 // checkMediaType refuses a body whose header does not say plain JSON: to read it as such would be a guess.

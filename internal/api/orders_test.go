@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/internal/stock"
 )
@@ -157,7 +158,11 @@ func TestLargestOrder(t *testing.T) {
 // TestATokensOrderIsABasket: a buyer may order a hundred SKUs at once, and a shop may order a thousand for the buyer.
 func TestATokensOrderIsABasket(t *testing.T) {
 	t.Parallel()
-	d := openDoors(t, app.Config{})
+	var rights access.Rights
+	if err := rights.May.UnmarshalText([]byte("commit")); err != nil {
+		t.Fatal(err)
+	}
+	d := openDoors(t, app.Config{Access: access.Config{TokenRights: rights}})
 	order := func(lines int) string {
 		return `{"order_id":"o","lines":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"none","quantity":1},`, lines), ",") + `]}`
 	}
@@ -165,7 +170,9 @@ func TestATokensOrderIsABasket(t *testing.T) {
 		d.wantProblem(d.as(who, "POST", "/v1/orders", order(most)), 400, "invalid_request", "twice")
 		d.wantProblem(d.as(who, "POST", "/v1/orders", order(most+1)), 400, "invalid_request", `"field":"lines"`, fmt.Sprint("1 to ", most))
 	}
-	d.wantProblem(d.as(ann, "POST", "/v1/orders", order(stock.MaxLines)), 413, "too_large", "16384")
+	for _, path := range []string{"/v1/orders", "/v1/orders/o/change", "/v1/orders/o/commit"} {
+		d.wantProblem(d.as(ann, "POST", path, order(stock.MaxLines)), 413, "too_large", "16384")
+	}
 }
 
 func TestOneOrderFiftyTimes(t *testing.T) {
