@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +13,9 @@ import (
 type Forgetting struct {
 	BuyerID string
 	Name    string // a [Pseudonym]
+	// Again is how often the buyer's own order ids were found to be taken under the name: a service without the key has sold them again since
+	// the buyer was forgotten. Each time they get another name.
+	Again int
 }
 
 // Pseudonym returns the name of a buyer who is forgotten: a hash that nobody can compute without the key. That of "" tells keys apart.
@@ -36,10 +40,18 @@ func (f Forgetting) Own() (first, behind string) {
 	return f.BuyerID + keySeparator, f.BuyerID + string(keySeparator[0]+1)
 }
 
+// KeyName is what takes the place of the buyer's id in the keys of the buyer's own orders.
+func (f Forgetting) KeyName() string {
+	if f.Again == 0 {
+		return f.Name
+	}
+	return f.Name + "~" + strconv.Itoa(f.Again)
+}
+
 // Renamed returns an order key under the new name.
 func (f Forgetting) Renamed(key string) string {
 	if namespace, orderID := SplitOrderKey(key); namespace == f.BuyerID && namespace != "" {
-		return OrderKey(f.Name, orderID)
+		return OrderKey(f.KeyName(), orderID)
 	}
 	return key
 }

@@ -134,6 +134,7 @@ func (s *Store) Prune(ctx context.Context, p stock.Pruning) (stock.Pruned, error
 					return err
 				}
 				unlist.Exec("unlist", p.SKU, gone)
+				tables.DeleteOwnOrders(unlist, gone)
 				return tx.Send(ctx, unlist)
 			})
 		})

@@ -79,6 +79,16 @@ DELETE FROM order_lines WHERE ctid = ANY (ARRAY(
     SELECT r.ctid FROM unnest($2::text[]) AS asked (id)
     CROSS JOIN LATERAL (SELECT ctid FROM order_lines WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS r));
 
+-- name: delete_own_orders
+-- In: $1 order_ids of orders that buyers made, which begin with the buyer's id. Such an order goes with its last line, and its id is free.
+DELETE FROM orders WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM unnest($1::text[]) AS asked (id)
+    CROSS JOIN LATERAL (
+        SELECT ctid FROM orders
+        WHERE order_id = asked.id AND pruned AND NOT EXISTS (SELECT 1 FROM order_lines l WHERE l.order_id = asked.id)
+        OFFSET 0
+    ) AS r));
+
 -- name: delete_amendments
 -- In: $1 sku_id, $2 order_ids
 DELETE FROM amendments WHERE ctid = ANY (ARRAY(

@@ -62,6 +62,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"delete_deductions":  {[]any{"a", "[]"}, byID},
 		"delete_amendments":  {[]any{"a", "[]"}, byID},
 		"delete_lines":       {[]any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
+		"delete_own_orders":  {[]any{"[]"}, "PRIMARY KEY (order_id=?)"},
 		"orders_to_mark":     {[]any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
 		"mark_orders":        {[]any{"[]", "[]"}, "PRIMARY KEY (order_id=?)"},
 		"page_end":           {[]any{"a", "b", 9}, behind},

@@ -60,6 +60,11 @@ DELETE FROM order_changes WHERE order_id IN (
 -- In: $1 sku_id, $2 order_ids
 DELETE FROM order_lines WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
 
+-- name: delete_own_orders
+-- In: $1 order_ids of orders that buyers made, which begin with the buyer's id. Such an order goes with its last line, and its id is free.
+DELETE FROM orders WHERE order_id IN (SELECT value FROM json_each($1)) AND pruned
+  AND NOT EXISTS (SELECT 1 FROM order_lines l WHERE l.order_id = orders.order_id);
+
 -- name: delete_amendments
 -- In: $1 sku_id, $2 order_ids
 DELETE FROM amendments WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));

@@ -185,3 +185,42 @@ func (k *kit) knowsNothingOf(texts ...string) {
 		}
 	}
 }
+
+// testForgetPrunedOwn: of an order whose id was the buyer's own, nothing is left after its last line.
+func testForgetPrunedOwn(t *testing.T, k *kit) {
+	k.threeSKUs()
+	id := stock.OrderKey("ann", "o-1")
+	p := placing(id, []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 2}}, []stock.Batch{anywhere, anywhere})
+	p.Order.BuyerID = "ann"
+	k.places(p)
+	k.archive("a", "b")
+	for _, sku := range []string{"a", "b"} {
+		if pruned, err := k.store.Prune(t.Context(), stock.Pruning{SKU: sku, Before: at.Add(time.Hour), OrderIDs: []string{id}}); err != nil || pruned.Deductions != 1 {
+			t.Fatalf("%s: %+v, %v", sku, pruned, err)
+		}
+	}
+	k.knowsNothingOf("ann")
+}
+
+// testForgetAgain: a service without the key has sold to a forgotten buyer again, under the old order ids. The buyer can be forgotten once more:
+// until then no request that names the buyer is answered.
+func testForgetAgain(t *testing.T, k *kit) {
+	f := forgetting()
+	k.threeSKUs()
+	off := returns(stock.OrderKey("ann", "o-3"), "broken", 1)
+	off.WriteOff = true
+	again := func() {
+		k.deduct(0, stock.Fence{}, stock.Order{OrderID: stock.OrderKey("ann", "o-3"), BuyerID: "ann", Quantity: 2, ReserveFor: time.Hour})
+		k.deduct(0, stock.Fence{}, stock.Order{OrderID: stock.OrderKey("ann", "o-1"), BuyerID: "ann", Quantity: 1})
+		p := placing(stock.OrderKey("ann", "o-2"), []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 2}}, []stock.Batch{anywhere, anywhere})
+		p.Order.BuyerID = "ann"
+		k.places(p)
+		k.settled(at, commit(stock.OrderKey("ann", "o-3")), stock.StatusCommitted, 2, 0)
+		k.settle(at, off)
+		k.forgets(f)
+		k.knowsNothingOf(" ann ", "ann\x1f")
+	}
+	k.create(100, 3)
+	again()
+	again()
+}

@@ -70,10 +70,12 @@ func Cases() []Case { return slices.Concat(CalmCases(), RacingCases(), LateCases
 func ForgetCases() []Case {
 	return []Case{
 		{"forget a buyer", testForget},
+		{"forget a buyer again", testForgetAgain},
 		{"forget the buyer of orders of several SKUs", testForgetOrders},
 		{"note who is forgotten", testForgotten},
 		{"the first key by which buyers are forgotten", testForgetKeys},
 		{"forget the buyer of pruned orders", testForgetPruned},
+		{"prune an order of several SKUs that its buyer made", testForgetPrunedOwn},
 	}
 }
 

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ const (
 	forgetScan  = 2000 // rows that a step goes through, at most
 	forgetRows  = 100  // deductions that it changes, at most
 	forgetHeads = 10   // orders of several SKUs that it changes, at most
+	forgetAgain = 100  // names that are tried for a buyer's own orders
 )
 
 // Forgotten implements [stock.Store].
@@ -44,8 +46,17 @@ func (b Base) NoteForgotten(ctx context.Context, buyer stock.ForgottenBuyer) err
 	})
 }
 
-// Forget implements [stock.Store].
+// Forget implements [stock.Store]. If a key is taken under the buyer's new name, it takes the step under the next one.
 func (b Base) Forget(ctx context.Context, f stock.Forgetting, step stock.ForgetStep) (next stock.ForgetStep, err error) {
+	for ; ; f.Again++ {
+		next, err = b.forget(ctx, f, step)
+		if !errors.Is(err, stock.ErrGuard) || f.Again == forgetAgain {
+			return next, err
+		}
+	}
+}
+
+func (b Base) forget(ctx context.Context, f stock.Forgetting, step stock.ForgetStep) (next stock.ForgetStep, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		w := forgetting{Forgetting: f, ctx: ctx, tx: tx}
 		switch step.Part {
@@ -166,7 +177,7 @@ func (w forgetting) deductions(step stock.ForgetStep) (next stock.ForgetStep, er
 		return step, nil
 	}
 	rest := &Statements{}
-	rest.Exec("forget_in_ledger", step.SKU, first, behind, w.BuyerID, w.Name)
+	rest.Exec("forget_in_ledger", step.SKU, first, behind, w.BuyerID, w.KeyName())
 	rest.Exec("forget_page", step.SKU, first, behind)
 	rest.Exec("forget_counts", step.SKU, step.SKU, w.BuyerID)
 	if err := w.tx.Send(w.ctx, rest); err != nil {

@@ -352,7 +352,20 @@ func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, er
 	for _, statement := range []string{"delete_changes", "delete_lines", "delete_amendments", "delete_additions", "delete_parts", "delete_deductions"} {
 		fold.Exec(statement, p.SKU, ids)
 	}
+	DeleteOwnOrders(fold, ids)
 	return pruned, tx.Send(ctx, fold)
+}
+
+// DeleteOwnOrders adds to statements, after those that delete lines, what deletes orders of several SKUs that buyers made and that have no
+// line left: their ids begin with the buyers' ids.
+func DeleteOwnOrders(write *Statements, ids []string) {
+	own := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		buyer, _ := stock.SplitOrderKey(id)
+		return buyer == ""
+	})
+	if len(own) > 0 {
+		write.Exec("delete_own_orders", own)
+	}
 }
 
 // MarkOrders adds to statements what marks orders of several SKUs as pruned, of which a line of the SKU is pruned. Their rows keep a hash of
