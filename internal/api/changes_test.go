@@ -143,7 +143,7 @@ func TestOrdersChange(t *testing.T) {
 			revise hold seat:1 cap:1 buyer_id=bob ref=a => 422 ref_reused
 			order seat/b quantity=1 buyer_id=ann    => 409 buyer_limit order_ids=["a","hold"]
 			order seat/c quantity=1 buyer_id=list   => 201
-			order hold seat:2 cap:1 buyer_id=list reserve_for=10m => 200
+			order hold seat:2 cap:1 buyer_id=list reserve_for=10m => 200 buyer_id=ann
 			order hold seat:2 cap:1 buyer_id=ann reserve_for=10m => 422 order_id_reused
 			commit hold                             => 200 committed
 			return hold                             => 200
@@ -212,6 +212,46 @@ func TestOrdersChange(t *testing.T) {
 			cancel o                                => 200|409
 			left lamp available=9 reserved=0 committed=0
 			left bulb available=9 reserved=0 committed=0`,
+		"a line comes back, is sent out again by a change, and comes back again": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 bulb:1                   => 201
+			return lamp/o                           => 200 returned
+			revise o lamp:2 bulb:1 ref=a            => 200 committed !returned
+			left lamp available=3 reserved=0 committed=2
+			2 x return lamp/o                       => 2 x 200 returned
+			left lamp available=5 reserved=0 committed=0
+			revise o lamp:1 bulb:1 ref=b            => 200 committed !returned
+			2 x return lamp/o restock=false reason=worn => 2 x 200 returned
+			return lamp/o                           => 422 ref_reused
+			revise o lamp:2 bulb:1 ref=c            => 200 committed !returned
+			2 x return lamp/o restock=false reason=torn => 2 x 200 returned
+			movements lamp                          => 200 quantity=-1 quantity=-2 reason=worn reason=torn
+			history lamp/o                          => 200 committed returned written_off
+			revise o lamp:2 bulb:1 ref=d            => 200 committed !returned
+			return o                                => 200 returned !committed
+			left lamp available=2 reserved=0 committed=0
+			left bulb available=5 reserved=0 committed=0`,
+		"a change reserves a SKU for no longer than the SKU allows": `
+			create lamp stock=5                     => 201
+			create hot stock=5 max_reserve_for=2m   => 201
+			order o lamp:1 reserve_for=50m          => 201
+			order hot/p quantity=1 reserve_for=50m  => 400 invalid_request field=reserve_for
+			revise o hot:1 ref=a                    => 400 invalid_request
+			left hot available=5 reserved=0 committed=0`,
+		"an extension that is sent again extends nothing that a change has added since": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 reserve_for=10m          => 201
+			extend o reserve_for=30m ref=r          => 200 expires_at=2026-11-27T09:30:00Z
+			pass 5m
+			revise o lamp:1 bulb:1 ref=a            => 200 expires_at=2026-11-27T09:30:00Z
+			2 x extend o reserve_for=30m ref=r      => 2 x 200 expires_at=2026-11-27T09:30:00Z !expires_at=2026-11-27T09:35:00Z
+			extend o reserve_for=40m ref=r          => 422 ref_reused
+			pass 27m
+			show o                                  => 200 expired !reserved
+			left lamp available=5 reserved=0 committed=0
+			left bulb available=5 reserved=0 committed=0`,
 		"wrong changes are refused": `
 			create lamp stock=9                     => 201
 			order o lamp:2 reserve_for=10m          => 201

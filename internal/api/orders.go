@@ -35,6 +35,9 @@ func (s *server) placeOrder(c echo.Context) (created bool, answer any, err error
 	}
 	order.CallerMax, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
 	lines, created, err := s.Service.Order(c.Request().Context(), order)
+	if len(lines) > 0 { // it may have changed hands
+		order.BuyerID = lines[0].BuyerID
+	}
 	return created, orderOf(order.OrderID, order.BuyerID, lines), err
 }
 

@@ -157,6 +157,7 @@ func (r Revision) CountedInGroups(found []FoundLine) (all []Counted) {
 type LinePlan struct {
 	SettlementPlan           // what goes back
 	more           int64     // units that it takes
+	takesAgain     bool      // all of its units had been returned
 	Merge          Batch     // what is taken, of one order; without orders nothing
 	Taken          BatchPlan // of Merge
 	After          Deduction // the line as it is then, with its parts
@@ -165,6 +166,9 @@ type LinePlan struct {
 	Limit          int64     // that its buyer may hold; 0: nobody is counted
 	CountedAt      string    // where its units are counted then; "": nowhere
 }
+
+// TakesAgain reports whether all units of the line had been returned before: by a return that has no ref, perhaps.
+func (p LinePlan) TakesAgain() bool { return p.takesAgain }
 
 // More returns how many units the line takes.
 func (p LinePlan) More() int64 { return p.more }
@@ -224,6 +228,8 @@ func (r Revision) state(found []FoundLine, at time.Time) (status DeductionStatus
 		case !f.Known:
 		case !d.InOrder:
 			return "", until, OrderIDReused()
+		case !d.Removed && d.BuyerID != r.Order.BuyerID: // who is forgotten since
+			return "", until, ErrRevised
 		case d.Revision > r.Order.Revision:
 			return "", until, ErrRevised
 		case f.RefUsed:
@@ -321,7 +327,7 @@ func (p *LinePlan) merge(r Revision, line RevisedLine, found FoundLine, status D
 		order.ReserveFor = until.Sub(at)
 	}
 	p.Merge = line.Batch
-	p.Merge.Segment, p.Merge.Orders, p.Merge.Limit = AllSegments, []Order{order}, 0
+	p.Merge.Segment, p.Merge.Orders, p.Merge.Limit, p.Merge.At = AllSegments, []Order{order}, 0, at
 	plan, err := PlanBatch(p.Merge, found.Segments, Facts{At: at, Expired: found.Expired, HasExpired: found.HasExpired})
 	if err == nil {
 		err = p.Merge.refusalOfLine(plan.BatchResult)
@@ -329,7 +335,7 @@ func (p *LinePlan) merge(r Revision, line RevisedLine, found FoundLine, status D
 	if err != nil {
 		return err
 	}
-	p.Taken = plan
+	p.Taken, p.takesAgain = plan, found.There.Status == StatusReturned
 	d, after := found.There, &p.After
 	if status == StatusCommitted && d.Status == StatusCommitted {
 		after.Committed = cmp.Or(d.Committed, d.Quantity)

@@ -288,7 +288,7 @@ func (h History) Entries() []Entry {
 
 // amended returns an amendment as an entry.
 func (h History) amended(a Amendment) Entry {
-	c := Entry{Kind: EntryReturned, Quantity: a.Units, At: a.At, Ref: a.Ref, Reason: a.Reason}
+	c := Entry{Kind: EntryReturned, Quantity: a.Units, At: a.At, Ref: refOf(a.Ref), Reason: a.Reason}
 	switch {
 	case a.Verb == Reserve:
 		c.Kind, c.Quantity = EntryReserved, a.Taken

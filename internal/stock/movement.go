@@ -44,7 +44,7 @@ func writeOffRef(key, ref string) string { return key + refSeparator + ref }
 // Returned returns the order key of a write-off, and the ref of the return; for other kinds an empty key, and the movement's ref.
 func (m Movement) Returned() (key, ref string) {
 	if key, ref, found := strings.Cut(m.Ref, refSeparator); found {
-		return key, ref
+		return key, refOf(ref)
 	}
 	return "", m.Ref
 }

@@ -263,7 +263,7 @@ func (b Batch) refusalOfLine(result BatchResult) error {
 	case o.Kind == Limited:
 		return BuyerLimited(b.SKU, b.LimitGroup, b.Orders[0].BuyerID, b.Limit)
 	case o.Kind == Closed:
-		return b.SaleWindow.Refusal(b.SKU, b.At)
+		return b.SaleWindow.Refusal(b.SKU, result.At) // b.At may be zero: the store's own clock decides
 	case b.Segment >= 0:
 		return ErrSpread
 	case o.Kind == Open:

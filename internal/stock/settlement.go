@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -124,14 +125,38 @@ func PlanLines(lines []Settlement, plan func(Settlement) SettlementPlan) (plans 
 	if returned {
 		refuseOtherReturns(lines, results, plan)
 	}
+	if extendedBefore(lines, plans, results) {
+		for i, line := range lines {
+			if made := plans[i].Amendments; len(made) > 0 || results[i].Err != nil && CodeOf(results[i].Err) != CodeRefReused && !errors.Is(results[i].Err, ErrRevised) {
+				plans[i] = plan(line.ending())
+				results[i] = plans[i].Results[0]
+			}
+		}
+		refused = slices.ContainsFunc(results, func(r Settled) bool { return r.Err != nil })
+	}
 	for i := 0; refused && i < len(plans); i++ {
-		ending, request := lines[i], lines[i].Requests[0]
-		request.Verb, request.WriteOff, request.Releases = Expire, false, false
-		ending.Requests = []SettleRequest{request}
-		plans[i] = plan(ending)
+		plans[i] = plan(lines[i].ending())
 		results[i].Returned = plans[i].Results[0].Returned
 	}
 	return plans, results
+}
+
+// ending returns the settlement of a line, as it only ends a reservation that has expired.
+func (s Settlement) ending() Settlement {
+	request := s.Requests[0]
+	request.Verb, request.WriteOff, request.Releases = Expire, false, false
+	s.Requests = []SettleRequest{request}
+	return s
+}
+
+// extendedBefore reports whether lines of an order have the extension that is asked for: those that were added since get none.
+func extendedBefore(lines []Settlement, plans []SettlementPlan, results []Settled) bool {
+	for i, line := range lines {
+		if len(line.Requests) == 1 && line.Requests[0].InOrder && line.Requests[0].Verb == Extend && results[i].Err == nil && len(plans[i].Amendments) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // refuseOtherReturns refuses the return of an order that has come back already, if it was another return by which its lines came back.
@@ -472,6 +497,17 @@ type Retake struct {
 
 // RetakeRef is the ref of the amendment of a retake. A deduction is taken again once, because it is committed then.
 const RetakeRef = refSeparator + "retake"
+
+// AsideRef is the ref that a return of all gets when a change takes units again: so the next return of all is another one.
+func AsideRef(revision int) string { return refSeparator + "return" + strconv.Itoa(revision) }
+
+// refOf returns the ref of a request, "" if it had none.
+func refOf(ref string) string {
+	if strings.HasPrefix(ref, refSeparator) {
+		return ""
+	}
+	return ref
+}
 
 // Plan decides a retake of a deduction whose reservation has ended, from the rows of all segments, as a merge of one order. It returns
 // the deduction as it is then.

@@ -2007,6 +2007,7 @@ type ClientInterface interface {
 	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 	//
 	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -2027,6 +2028,7 @@ type ClientInterface interface {
 	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 	//
 	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -2045,7 +2047,8 @@ type ClientInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+	// already_committed), and with if_ended: retake an order that has
 	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes any type of body and a specified content type.
@@ -2057,7 +2060,8 @@ type ClientInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+	// already_committed), and with if_ended: retake an order that has
 	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes a body of the `application/json` content type.
@@ -2719,6 +2723,7 @@ func (c *Client) CancelOrder(ctx context.Context, orderID OrderIDPath, params *C
 // and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 // return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 // The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 //
 // A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 // nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -2749,6 +2754,7 @@ func (c *Client) ChangeOrderWithBody(ctx context.Context, orderID OrderIDPath, p
 // and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 // return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 // The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 //
 // A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 // nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -2777,7 +2783,8 @@ func (c *Client) ChangeOrder(ctx context.Context, orderID OrderIDPath, params *C
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+// already_committed), and with if_ended: retake an order that has
 // expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes any type of body and a specified content type.
@@ -2799,7 +2806,8 @@ func (c *Client) CommitOrderWithBody(ctx context.Context, orderID OrderIDPath, p
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+// already_committed), and with if_ended: retake an order that has
 // expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes a body of the `application/json` content type.
@@ -6022,6 +6030,7 @@ type ClientWithResponsesInterface interface {
 	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 	//
 	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -6042,6 +6051,7 @@ type ClientWithResponsesInterface interface {
 	// and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 	// return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 	// The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+	// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 	//
 	// A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 	// nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -6060,7 +6070,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+	// already_committed), and with if_ended: retake an order that has
 	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6072,7 +6083,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 	// With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-	// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+	// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+	// already_committed), and with if_ended: retake an order that has
 	// expired or was cancelled is committed all the same if the units of all lines are there.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -11995,6 +12007,7 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 // and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 // return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 // The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 //
 // A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 // nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -12021,6 +12034,7 @@ func (c *ClientWithResponses) ChangeOrderWithBodyWithResponse(ctx context.Contex
 // and new SKUs are taken, and the end stays. A committed order is exchanged: the surplus is returned, with restock and reason as in a
 // return, and what is taken is committed at once. A SKU that is not listed is no line of the order any more.
 // The sale window, the buyer limit and the stock count the units that a line takes, and its largest quantity bounds the line.
+// A line that takes units is reserved no longer than its SKU allows: 400 if the end of the order is later.
 //
 // A refusal has the code of the first line that is refused, and names all of them in lines. 409 order_ended when the order holds
 // nothing any more. The ref makes a change happen once: the same request again is answered with the present order, and
@@ -12045,7 +12059,8 @@ func (c *ClientWithResponses) ChangeOrderWithResponse(ctx context.Context, order
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+// already_committed), and with if_ended: retake an order that has
 // expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -12063,7 +12078,8 @@ func (c *ClientWithResponses) CommitOrderWithBodyWithResponse(ctx context.Contex
 //
 // All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
 // With lines, those units are committed and all others released, in one transaction and for good: a part of the order is paid.
-// As for a single deduction, the same request may be sent again, and with if_ended: retake an order that has
+// As for a single deduction, the same request may be sent again (with lines, until a change adds one: then it is 409
+// already_committed), and with if_ended: retake an order that has
 // expired or was cancelled is committed all the same if the units of all lines are there.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

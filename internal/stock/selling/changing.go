@@ -29,8 +29,8 @@ func (s *Service) ChangeOrder(ctx context.Context, change stock.OrderChange) (th
 	if err != nil {
 		return there, false, stock.Unavailable(err, "change order")
 	}
-	if buyerID != "" && change.NewBuyer != "" {
-		buyerID = change.NewBuyer
+	if change.NewBuyer != "" { // it is the shop's, also if the new buyer has an order of that id
+		buyerID = ""
 	}
 	there, err = s.PlacedOrder(ctx, orderID, buyerID)
 	if err == nil && !slices.ContainsFunc(there.Lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
@@ -126,6 +126,12 @@ func (s *Service) revisedLine(r stock.Revision, view stock.View, sku string, was
 	line.SKU, line.At = sku, r.At
 	if want := r.Change.Units(sku); want > was {
 		order := stock.Order{OrderID: r.Change.OrderID, BuyerID: r.Buyer(), Quantity: want, CallerMax: r.Change.CallerMax}
+		_, latest := s.between(sku)
+		for _, d := range r.Order.Lines {
+			if d.Status == stock.StatusReserved {
+				order.ReserveFor = max(order.ReserveFor, d.ExpiresAt.Sub(latest)) // until its end, which stays
+			}
+		}
 		line.Refusal = s.refuses(view.Terms, sku, order)
 	}
 	return line

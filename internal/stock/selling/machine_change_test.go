@@ -86,6 +86,9 @@ func (m *model) commitLines(w stock.SettleRequest, only []stock.Line, now time.T
 	if codes != nil {
 		return nil, codes
 	}
+	if slices.ContainsFunc(requests, func(r stock.SettleRequest) bool { return r.Verb == stock.Cancel }) {
+		m.revised(w.OrderID)
+	}
 	for i, sku := range skus {
 		m.skus[sku].change(m.skus[sku].deductions[w.OrderID], changed[i], requests[i])
 		if requests[i].Verb == stock.Cancel {
@@ -95,6 +98,15 @@ func (m *model) commitLines(w stock.SettleRequest, only []stock.Line, now time.T
 		}
 	}
 	return lines, []stock.Code{""}
+}
+
+// revised notes that an order has other lines, and returns how often that was.
+func (m *model) revised(id string) int {
+	if m.revisions == nil {
+		m.revisions = make(map[string]int)
+	}
+	m.revisions[id]++
+	return m.revisions[id]
 }
 
 // changeOrder gives an order other lines, or none.
@@ -134,7 +146,9 @@ func (m *model) changeOrder(c stock.OrderChange, now time.Time) (lines []*stock.
 		case member && used:
 			codes = append(codes, stock.CodeRefReused)
 		case m.lines[c.OrderID][sku] && d.Status.Live():
-			status, until = d.Status, d.ExpiresAt
+			if status = d.Status; status == stock.StatusReserved {
+				until = d.ExpiresAt
+			}
 		}
 	}
 	if codes == nil && status == "" {
@@ -151,14 +165,15 @@ func (m *model) changeOrder(c stock.OrderChange, now time.Time) (lines []*stock.
 		}
 	}
 	for _, sku := range skus {
-		codes = append(codes, m.skus[sku].refusesChange(c, m.owners[c.OrderID], now)...)
+		codes = append(codes, m.skus[sku].refusesChange(c, m.owners[c.OrderID], until, now)...)
 	}
 	if len(codes) > 0 {
 		return nil, codes
 	}
 	m.changes[ref] = c
+	revision := m.revised(c.OrderID)
 	for _, sku := range skus {
-		m.changeLine(c, sku, status, until, now)
+		m.changeLine(c, sku, revision, status, until, now)
 	}
 	m.owners[c.OrderID] = cmp.Or(c.NewBuyer, m.owners[c.OrderID])
 	lines, _ = m.deductionsOf(c.OrderID)
@@ -174,7 +189,7 @@ func (s *modelSKU) more(c stock.OrderChange) int64 {
 }
 
 // refusesChange returns all codes with which a line may refuse a change. Otherwise it notes what the line takes, for the lines after it.
-func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, now time.Time) (codes []stock.Code) {
+func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, until, now time.Time) (codes []stock.Code) {
 	want, more, buyer := c.Units(s.created.SKU), s.more(c), cmp.Or(c.NewBuyer, owner)
 	counted := max(more, 0)
 	if buyer != owner {
@@ -184,7 +199,7 @@ func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, now time.Tim
 		codes = append(codes, stock.CodeBuyerLimit)
 	}
 	if more > 0 {
-		codes = append(codes, s.refusals(stock.Order{BuyerID: buyer, Quantity: more}, now)...)
+		codes = append(codes, s.refusals(stock.Order{BuyerID: buyer, Quantity: more, ReserveFor: max(0, until.Sub(now))}, now)...)
 		if s.created.MaxQuantity > 0 && want > s.created.MaxQuantity {
 			codes = append(codes, stock.CodeInvalidRequest)
 		}
@@ -196,7 +211,7 @@ func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, now time.Tim
 }
 
 // changeLine gives a line its units.
-func (m *model) changeLine(c stock.OrderChange, sku string, status stock.DeductionStatus, until, now time.Time) {
+func (m *model) changeLine(c stock.OrderChange, sku string, revision int, status stock.DeductionStatus, until, now time.Time) {
 	s, order := m.skus[sku], m.orders[c.OrderID]
 	more, d := s.more(c), s.deductions[c.OrderID]
 	switch {
@@ -214,6 +229,14 @@ func (m *model) changeLine(c stock.OrderChange, sku string, status stock.Deducti
 				d.CommittedAt = now
 			}
 			s.deductions[c.OrderID] = d
+		}
+		if d.Status == stock.StatusReturned { // the next return of all is another one
+			delete(s.amendments, [2]string{c.OrderID, ""})
+			for i, was := range s.movements {
+				if was.Ref == c.OrderID+"\x1e" {
+					s.movements[i].Ref += stock.AsideRef(revision)
+				}
+			}
 		}
 		held := int64(0)
 		if d.Status.Live() {

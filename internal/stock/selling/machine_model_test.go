@@ -18,6 +18,8 @@ type model struct {
 	lines   map[string]map[string]bool
 	owners  map[string]string
 	changes map[[2]string]stock.OrderChange
+	// How often the lines of an order were changed, or released.
+	revisions map[string]int
 }
 
 type modelSKU struct {
@@ -186,10 +188,18 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 	live, skus := false, m.linesNow(w.OrderID)
 	m.taking = make(map[string]int64)
 	defer func() { m.taking = nil }()
+	again := slices.ContainsFunc(skus, func(sku string) bool {
+		_, known := m.skus[sku].amendments[[2]string{w.OrderID, w.Ref}]
+		_, code := m.skus[sku].settled(*m.skus[sku].deductions[w.OrderID], w, now, late, true)
+		return w.Verb == stock.Extend && known && code == ""
+	})
 	for _, sku := range skus {
 		s := m.skus[sku]
 		before := *s.deductions[w.OrderID]
 		after, code := s.settled(before, w, now, late, true)
+		if again && code != stock.CodeRefReused { // lines that were added since are not extended
+			after, code = before, ""
+		}
 		if w.MayRetake(before.Status) && after.Status == stock.StatusCommitted {
 			s.takes(after.Quantity)
 		}
@@ -207,7 +217,9 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 	}
 	for i, sku := range skus {
 		s := m.skus[sku]
-		s.change(s.deductions[w.OrderID], changed[i], w)
+		if !again {
+			s.change(s.deductions[w.OrderID], changed[i], w)
+		}
 		lines = append(lines, s.deductions[w.OrderID])
 	}
 	return lines, []stock.Code{""}

@@ -108,7 +108,8 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	if err != nil {
 		return nil, "", err
 	}
-	if there == nil || !there.IsOf(order.BuyerID) {
+	handedOver := there != nil && !there.Pruned && there.OrderedBy != there.BuyerID // the buyer never ordered under this id
+	if there == nil || handedOver || !there.IsOf(order.BuyerID) {
 		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
 	}
 	lines, _ = stock.Placement{Order: order}.Replay(there)

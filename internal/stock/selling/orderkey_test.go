@@ -158,3 +158,46 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 		}
 	})
 }
+
+// TestAnOrderIsHandedToABuyerWhoHasItsID: the order is the shop's, also if its new buyer has an order of that id. Both are answered as what
+// they are.
+func TestAnOrderIsHandedToABuyerWhoHasItsID(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 20, 2)
+		order := func(buyer string, own bool, quantity int64) stock.MultiOrder {
+			return stock.MultiOrder{OrderID: "o", BuyerID: buyer, Own: own, Lines: []stock.Line{{SKU: sku, Quantity: quantity}}}
+		}
+		for _, o := range []stock.MultiOrder{order("ann", false, 1), order("bob", true, 2)} {
+			if _, created, err := s.Order(t.Context(), o); err != nil || !created {
+				t.Fatalf("%+v: created %t, %v", o, created, err)
+			}
+		}
+		change := stock.OrderChange{OrderID: "o", BuyerID: "ann", Ref: "to bob", NewBuyer: "bob", Lines: []stock.Line{{SKU: sku, Quantity: 3}}}
+		for range 2 {
+			if there, _, err := s.ChangeOrder(t.Context(), change); err != nil || there.BuyerID != "bob" || there.Lines[0].Quantity != 3 {
+				t.Errorf("handed over: %+v, %v, want 3 units", there, err)
+			}
+		}
+		if lines, created, err := s.Order(t.Context(), order("bob", true, 2)); err != nil || created || lines[0].Quantity != 2 {
+			t.Errorf("bob's own order again: %+v, created %t, %v, want 2 units", lines, created, err)
+		}
+		if d, created, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "p", BuyerID: "bob", Own: true, Quantity: 4}); err != nil || !created {
+			t.Fatalf("bob's order of one SKU: %+v, %v", d, err)
+		}
+		shops := order("ann", false, 1)
+		shops.OrderID, change.OrderID, change.BuyerID = "p", "p", ""
+		if _, _, err := s.Order(t.Context(), shops); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.ChangeOrder(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		if d, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "p", BuyerID: "bob", Own: true, Quantity: 4}); err != nil || d.Quantity != 4 {
+			t.Errorf("bob's order of one SKU again: %+v, %v, want 4 units", d, err)
+		}
+		if there, err := s.PlacedOrder(t.Context(), "o", "bob"); err != nil || there.Lines[0].Quantity != 2 {
+			t.Errorf("bob reads: %+v, %v, want 2 units", there, err)
+		}
+	})
+}

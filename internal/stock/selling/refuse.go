@@ -36,9 +36,18 @@ func (w *worker) replyKnown(ctx context.Context, requests []*request, key func(s
 	if err != nil {
 		return requests, stock.Unavailable(stock.Unwritten(err), "look up order ids")
 	}
-	for _, r := range requests {
+	for i, r := range requests {
 		k := key(r.order)
-		if d, ok := known[k]; ok && (k == r.order.OrderID || d.BuyerID == r.order.BuyerID) {
+		d, ok := known[k]
+		if ok && k != r.order.OrderID && !d.Answers(r.order) { // the buyer may have got it by a change, and have an own order of that id
+			own, err := w.service.store.Deductions(ctx, w.sku, []string{r.order.OrderID})
+			if err != nil {
+				return slices.Concat(unknown, requests[i:]), stock.Unavailable(stock.Unwritten(err), "look up order ids")
+			}
+			_, is := own[r.order.OrderID]
+			ok = !is
+		}
+		if ok && (k == r.order.OrderID || d.BuyerID == r.order.BuyerID) {
 			r.replyOutcome(stock.Outcome{Kind: stock.Known, Deduction: d})
 		} else {
 			unknown = append(unknown, r)

@@ -1,6 +1,7 @@
 package stocktest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,4 +224,27 @@ func testForgetAgain(t *testing.T, k *kit) {
 	k.create(100, 3)
 	again()
 	again()
+}
+
+// testForgetMeetsChange: a change that has looked at an order before its buyer was forgotten looks again, and brings back nothing of the buyer.
+func testForgetMeetsChange(t *testing.T, k *kit) {
+	f := forgetting()
+	k.makes(stock.NewSKU{SKU: "a", Stock: 9, Segments: 2, Terms: stock.Terms{PerBuyerLimit: 5}})
+	p := placing("o-1", []stock.Line{{SKU: "a", Quantity: 1}}, []stock.Batch{{Layout: firstLayout, Segment: stock.AllSegments, Limit: 5}})
+	p.Order.BuyerID = "ann"
+	k.places(p)
+	there, err := k.store.PlacedOrder(t.Context(), "o-1")
+	if err != nil || there == nil {
+		t.Fatalf("%+v, %v", there, err)
+	}
+	k.forgets(f)
+	_, err = k.store.ChangeOrder(t.Context(), stock.Revision{
+		Change: stock.OrderChange{OrderID: "o-1", Ref: "grows", Lines: []stock.Line{{SKU: "a", Quantity: 2}}}, Order: *there, At: at,
+		Lines: []stock.RevisedLine{{Was: 1, Levels: []int64{4, 4}, Batch: stock.Batch{SKU: "a", Layout: firstLayout, Segment: stock.AllSegments, Limit: 5, At: at}}},
+	})
+	if !errors.Is(err, stock.ErrRevised) {
+		t.Errorf("got %v, want ErrRevised", err)
+	}
+	k.knowsNothingOf("ann")
+	k.audited("")
 }

@@ -76,6 +76,7 @@ func ForgetCases() []Case {
 		{"the first key by which buyers are forgotten", testForgetKeys},
 		{"forget the buyer of pruned orders", testForgetPruned},
 		{"prune an order of several SKUs that its buyer made", testForgetPrunedOwn},
+		{"forget a buyer whose order changes meanwhile", testForgetMeetsChange},
 	}
 }
 
