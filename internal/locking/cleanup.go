@@ -111,18 +111,59 @@ func (l *Locks) unfinished() []*releaseCall {
 func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Duration) {
 	start, tries := time.Now(), l.nextTry(work)
 	bound := policy.Doubled(policy.CleanerAnswer, policy.LastCleanerAnswer, tries)
-	for some := range slices.Chunk(work, server.Batch) {
-		if !l.cleanSome(line, some, bound) {
-			break
+	first, others := l.probes(work)
+	if l.cleanAll(line, first, bound) {
+		stuck := make(map[string]bool)
+		for _, s := range first {
+			stuck[s.key()] = !l.isFinished(s)
 		}
+		l.cleanAll(line, slices.DeleteFunc(others, func(s *releaseCall) bool { return stuck[s.key()] }), bound)
 	}
 	for _, s := range work {
 		l.wasTried(s)
 	}
+	now := time.Now()
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
+	for _, s := range work {
+		s.finished = s.finished || !now.Before(s.until) // also if it was skipped
+	}
 	l.cleanups = slices.DeleteFunc(l.cleanups, func(s *releaseCall) bool { return s.finished })
 	return time.Since(start) + policy.Doubled(policy.Reconnect, policy.LastReconnect, tries)
+}
+
+// probes splits calls: those that are new, and the oldest about each lock; and the others, which are tried again only if that is done.
+// While a slot is stuck on its way they would be refused as well.
+func (l *Locks) probes(work []*releaseCall) (first, others []*releaseCall) {
+	l.cleaning.Lock()
+	defer l.cleaning.Unlock()
+	seen := make(map[string]bool)
+	for _, s := range work {
+		if s.tries > 1 && seen[s.key()] {
+			others = append(others, s)
+			continue
+		}
+		seen[s.key()] = true
+		first = append(first, s)
+	}
+	return first, others
+}
+
+// isFinished reports whether a call is done, and not only over.
+func (l *Locks) isFinished(s *releaseCall) bool {
+	l.cleaning.Lock()
+	defer l.cleaning.Unlock()
+	return s.finished && time.Now().Before(s.until)
+}
+
+// cleanAll tries calls, and reports whether the server has answered.
+func (l *Locks) cleanAll(line *server.Line, work []*releaseCall, bound time.Duration) (answered bool) {
+	for some := range slices.Chunk(work, server.Batch) {
+		if !l.cleanSome(line, some, bound) {
+			return false
+		}
+	}
+	return true
 }
 
 // nextTry counts a try of calls, and returns how many tries the oldest has had before.

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/busytest"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
@@ -125,5 +126,25 @@ func TestCleanerEndsAfterALastTry(t *testing.T) {
 		if l.tries.Load() != 1 {
 			w.t.Errorf("%d tries", l.tries.Load())
 		}
+	})
+}
+
+// A server is silent for long, and much is to be cleaned up there. What no longer matters is forgotten, however much it is.
+func TestCleanerForgetsWhatNoLongerMatters(t *testing.T) {
+	virtual(t, func(w *world) {
+		l := w.locks()
+		w.must(l.Mutex(w.name).Lock(w.ctx()))
+		w.memory.Pause()
+		for i := range 20 * batch {
+			l.writeTombstone(&l.Mutex(w.name).lock, int64(i+1), time.Second)
+		}
+		time.Sleep(time.Second + 3*policy.LastCleanerAnswer)
+		l.cleaning.Lock()
+		left := len(l.cleanups)
+		l.cleaning.Unlock()
+		if left > batch {
+			w.t.Errorf("%d calls are kept, all of which are over", left)
+		}
+		w.memory.Resume()
 	})
 }

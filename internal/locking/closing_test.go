@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A MultiLock has a part at one server and waits for another at a second one. If the Locks of the first are closed, they
@@ -61,4 +63,25 @@ func TestCloseEndsTheWaitOfARedLock(t *testing.T) {
 		}
 		f.ok(busy.Unlock(f.ctx()))
 	})
+}
+
+// Close waits for a silent server no longer than the client does, whatever the lease.
+func TestCloseDoesNotWaitForARenewal(t *testing.T) {
+	for _, lease := range []time.Duration{defaultWatchdogLease, 5 * time.Minute} {
+		t.Run(lease.String(), func(t *testing.T) {
+			virtual(t, func(w *world) {
+				rdb := w.client(keepsDeadline)
+				l := w.locksOn(rdb, WatchdogLease(lease))
+				w.must(l.Mutex(w.name).Lock(w.ctx()))
+				w.memory.Pause()
+				time.Sleep(lease/3 + rdb.Options().ReadTimeout + time.Second)
+				start := time.Now()
+				w.ok(l.Close())
+				if took := time.Since(start); took > rdb.Options().ReadTimeout+policy.LastCleanerAnswer {
+					w.t.Errorf("Close took %s, and the client waits for %s", took, rdb.Options().ReadTimeout)
+				}
+				w.memory.Resume()
+			})
+		})
+	}
 }

@@ -137,6 +137,7 @@ func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleH
 		lease: acq.leaseOr(p.lock.locks.lease),
 		fixed: acq.fixed,
 		waits: acq.waits,
+		late:  g.told,
 		since: time.Now(),
 	}
 	h.held, h.alone[0], h.usual = h, h, end{&h.Hold, context.Canceled}

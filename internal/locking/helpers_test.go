@@ -48,6 +48,9 @@ package locking
 //   - run
 //   - world: A world is a server and a name that only this test uses
 //
+// multilock_lease_test.go
+//   - after: returns the name of a mutex that comes after a place in the order of all locks
+//
 // multilock_test.go
 //   - counted: is a Mutex with a Lock of its own
 //

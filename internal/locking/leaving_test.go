@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
@@ -196,5 +198,41 @@ func TestNewWarnsOfSettings(t *testing.T) {
 		}
 		closeAll([]*Locks{l})
 		_ = l.server.Client.Close()
+	}
+}
+
+// A reshard that is stuck half way costs the nodes few commands, with all that the cleaner sends and the client repeats by itself.
+func TestStuckReshardCostsItsNodesLittle(t *testing.T) {
+	const perSecond, seconds = 25, 20
+	for kind, lock := range map[string]func(*Locks, string, ...MutexOption) Locker{"mutex": mutexOf, "fair": fairOf} {
+		t.Run(kind, func(t *testing.T) {
+			onShire(t, func(s *shire) {
+				var refused atomic.Int64
+				var over atomic.Bool
+				conn, err := s.servers[0].Dial() // the server exists from then on
+				s.ok(err)
+				s.ok(conn.Close())
+				s.servers[0].Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+					if over.Load() || !strings.HasPrefix(strings.ToUpper(cmd), "EVAL") {
+						return false
+					}
+					refused.Add(1)
+					c.WriteError("TRYAGAIN Multiple keys request during rehashing of slot")
+					return true
+				})
+				m := lock(s.locks(), s.name(0, 0))
+				entered := make(chan *Hold, 1)
+				go func() { entered <- s.must(m.Lock(s.t.Context())) }()
+				for range 6 {
+					before := refused.Load()
+					time.Sleep(seconds * time.Second)
+					if n := refused.Load() - before; n > perSecond*seconds {
+						s.t.Errorf("%d commands in %d s", n, seconds)
+					}
+				}
+				over.Store(true)
+				s.ok((<-entered).Unlock(s.ctx()))
+			})
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -206,17 +207,30 @@ func (acq *acquisition) takeOther(s *step) (*Hold, error) {
 // hasten renews what the watchdog may renew too late, because its answer took long: before the call takes other parts, for
 // which it may need the only connection. If the wait may be over before the answer comes, the watchdog does it at once.
 func (acq *acquisition) hasten(taken []*Hold) {
+	var spare []*singleHold // a RedLock may do without them
+	for _, red := range redsOf(taken) {
+		spare = append(spare, singlesOf(red.parts)...)
+	}
 	for _, h := range singlesOf(taken) {
 		l := h.locks
 		l.mu.Lock()
 		late := h.isLateLocked()
 		l.mu.Unlock()
 		left := h.remaining()
-		if late && acq.within(left) < left {
+		if late && (acq.within(left) < left || slices.Contains(spare, h)) {
 			signal(l.hurry)
 		} else if late && l.enter() == nil {
-			l.renewAt(h.grant, left)
-			l.calls.Done()
+			done := make(chan struct{})
+			go func() {
+				defer l.calls.Done()
+				defer close(done)
+				l.renewAt(h.grant, left)
+			}()
+			select {
+			case <-done:
+			case <-acq.ctx.Done():
+			case <-l.closing:
+			}
 		}
 	}
 }
@@ -225,6 +239,16 @@ func (acq *acquisition) hasten(taken []*Hold) {
 // so it has to be told. A part of which it does not say so is lost.
 func (acq *acquisition) begin(taken []*Hold) error {
 	parts := singlesOf(taken)
+	enough := make(map[*singleHold]*quorum)
+	for _, red := range redsOf(taken) {
+		ctx, cancel := context.WithCancel(acq.ctx)
+		defer cancel()
+		q := &quorum{ctx: ctx, cancel: cancel}
+		q.missing.Store(int32(red.need))
+		for _, part := range singlesOf(red.parts) {
+			enough[part] = q
+		}
+	}
 	var servers []*Locks
 	for _, h := range parts {
 		if !slices.Contains(servers, h.locks) {
@@ -235,7 +259,7 @@ func (acq *acquisition) begin(taken []*Hold) error {
 	var all sync.WaitGroup
 	for i, l := range servers {
 		own := slices.DeleteFunc(slices.Clone(parts), func(h *singleHold) bool { return h.locks != l })
-		all.Go(func() { errs[i] = l.begin(acq, own) })
+		all.Go(func() { errs[i] = l.begin(acq, own, enough) })
 	}
 	all.Wait()
 	if endOf(acq.ctx) != nil {
@@ -247,11 +271,36 @@ func (acq *acquisition) begin(taken []*Hold) error {
 	return nil // a RedLock may do without some of its parts
 }
 
+// A quorum is how many parts of a RedLock are still missing. Once there are enough, the others have a moment, as when it is locked.
+type quorum struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	missing atomic.Int32
+}
+
+func (q *quorum) add() {
+	if q.missing.Add(-1) == 0 {
+		time.AfterFunc(policy.Node, q.cancel)
+	}
+}
+
+// redsOf returns the RedLocks among holds.
+func redsOf(holds []*Hold) (reds []*redHold) {
+	for _, h := range holds {
+		if red, ok := h.held.(*redHold); ok {
+			reds = append(reds, red)
+			continue
+		}
+		reds = append(reds, redsOf(h.parts)...)
+	}
+	return reds
+}
+
 // atOnce is how many parts a MultiLock asks for at the same time.
 const atOnce = 8
 
 // begin begins the fixed lease of parts on one server, or on the nodes of a cluster.
-func (l *Locks) begin(acq *acquisition, parts []*singleHold) error {
+func (l *Locks) begin(acq *acquisition, parts []*singleHold, enough map[*singleHold]*quorum) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -261,8 +310,15 @@ func (l *Locks) begin(acq *acquisition, parts []*singleHold) error {
 	for i, h := range parts {
 		all.Go(func() {
 			room <- struct{}{}
-			errs[i] = l.beginOne(&acquisition{ctx: acq.ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
-			<-room
+			defer func() { <-room }()
+			ctx, q := acq.ctx, enough[h]
+			if q != nil {
+				ctx = q.ctx
+			}
+			errs[i] = l.beginOne(&acquisition{ctx: ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
+			if q != nil && errs[i] == nil {
+				q.add()
+			}
 		})
 	}
 	all.Wait()
@@ -272,6 +328,9 @@ func (l *Locks) begin(acq *acquisition, parts []*singleHold) error {
 // beginOne begins the fixed lease of a part. It asks again after an error that may pass, like any caller that waits.
 func (l *Locks) beginOne(acq *acquisition, h *singleHold, parts []*singleHold) error {
 	for {
+		if h.isLost() {
+			return ErrLost
+		}
 		start := time.Now()
 		ctx, cancel := acq.bounded(start)
 		said, err := l.server.Run(ctx, start.Add(policy.Release), l.closing, l.beginning(acq, h, parts), &scripts.Attempt{})
@@ -300,13 +359,22 @@ func (l *Locks) beginning(acq *acquisition, h *singleHold, parts []*singleHold) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g, purpose := h.grant, scripts.ForBegin
-	other := func(o *singleHold) bool { return !slices.Contains(parts, o) }
-	if g.joining > 0 || slices.ContainsFunc(g.holds, other) {
+	if g.joining > 0 {
 		purpose = scripts.ForJoining
+	}
+	lease := acq.lease
+	for _, o := range g.holds {
+		switch {
+		case slices.Contains(parts, o):
+		case o.fixed:
+			lease = max(lease, time.Until(o.deadline)+o.lease-trust(o.lease)+time.Millisecond)
+		default:
+			lease, o.late = max(lease, o.lease), true
+		}
 	}
 	g.told, g.longest = true, max(g.longest, acq.lease)
 	g.dropReserveLocked() // the next owner would get what is left of the fixed lease
-	return g.lock.kind.renewal(g, acq.lease, purpose)
+	return g.lock.kind.renewal(g, lease, purpose)
 }
 
 // fix makes a hold that was renewed until now one with a fixed lease, which has begun.

@@ -833,3 +833,17 @@ func TestWaitIsNotBusyBehindAWaiterThatLeaves(t *testing.T) {
 		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx()))
 	})
 }
+
+// A client may be a value of any type.
+func TestClientMayBeAValue(t *testing.T) {
+	virtual(t, func(w *world) {
+		type named struct {
+			*redis.Client
+			names []string
+		}
+		l := w.locksOn(named{w.client(), []string{"a"}}, WatchdogLease(time.Second))
+		h := w.must(l.Mutex(w.name).Lock(w.ctx()))
+		time.Sleep(2 * time.Second)
+		w.ok(h.Unlock(w.ctx()))
+	})
+}

@@ -202,6 +202,7 @@ type singleHold struct {
 	lease    time.Duration
 	fixed    bool        // the watchdog does not renew it
 	waits    bool        // its fixed lease has not begun
+	late     bool        // that of another hold of the grant has: only a renewal as of any hold keeps it
 	deadline time.Time   // until when it can be relied on
 	expiry   *time.Timer // loses it then
 	lost     bool

@@ -94,7 +94,7 @@ func (l *Locks) renewals(grants []*grant) []scripts.Call {
 				continue
 			}
 			lease = max(lease, h.lease)
-			if !h.waits {
+			if !h.waits || h.late {
 				purpose = scripts.ForHold
 			}
 		}

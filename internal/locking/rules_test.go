@@ -59,7 +59,11 @@ func TestEveryRuleHasItsTests(t *testing.T) {
 		"A caller that cancels beside a silent server goes at once, and leaves nothing.": `
 			TestCancelledCallLeavesASilentServerAtOnce`,
 		"A reshard that is stuck is asked seldom.": `
-			TestStuckReshardIsAskedSeldom`,
+			TestStuckReshardIsAskedSeldom TestStuckReshardCostsItsNodesLittle`,
+		"A node that is silent or gone costs a MultiLock of a RedLock nothing.": `
+			TestMultiLockOfARedLockDoesWithoutANode`,
+		"A lock that its owner takes again in a MultiLock is renewed while that waits, and kept for the longest lease.": `
+			TestMultiLockRenewsWhatItsOwnerHasWithAFixedLease TestLockThatAMultiLockReentersIsFreeAtTheEndOfItsLease`,
 		"The owner of a lost MultiLock may lock again without an unlock.": `
 			TestOwnerOfALostMultiLockLocksAgain`,
 		"A process that cannot be woken gets its turn, and a waiter outlasts a short refusal.": `

@@ -137,7 +137,7 @@ func TestSilentNodeDelaysNothingOnOthers(t *testing.T) {
 			h.one().setDeadlineLocked(time.Now().Add(lease / 2)) // as if the answer had taken long
 			l.mu.Unlock()
 			start := time.Now()
-			(&acquisition{}).hasten([]*Hold{h})
+			(&acquisition{ctx: s.ctx()}).hasten([]*Hold{h})
 			if took := time.Since(start); took > policy.Grace || h.Remaining() < lease*2/3 {
 				s.t.Errorf("it took %s, and %s are left", took, h.Remaining())
 			}

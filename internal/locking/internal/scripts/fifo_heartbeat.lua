@@ -34,7 +34,8 @@ end
 if first[1] then
   look[1] = ARGV[4]
 elseif call('EXISTS', state) == 1 then
-  look[1] = digits(call('PTTL', state))
+  local left = call('PTTL', state)
+  if left >= 0 then look[1] = digits(left) end -- without an expiry: as often as usual
 else
   look[1] = digits((read_until() or now) - now)
 end

@@ -93,8 +93,10 @@ func (s *Server) NodeOf(key string) Node {
 		node, err = rdb.MasterForKey(context.Background(), key)
 	case shards:
 		node, err = rdb.GetShardClientForKey(key)
-	case single:
+	case *redis.Client:
 		node = rdb
+	case single: // perhaps a value that cannot be compared
+		node = s.only
 	}
 	if err != nil || node == nil {
 		return Node{}

@@ -19,8 +19,9 @@ import (
 type Line struct {
 	server *Server
 	node   Node
-	own    *redis.Client // has the one connection; nil while there is none
-	far    bool          // the last one of its own took too long to make
+	quit   <-chan struct{} // closed: no call is waited for any more; or nil
+	own    *redis.Client   // has the one connection; nil while there is none
+	far    bool            // the last one of its own took too long to make
 }
 
 // Line returns a new way to a node. It is for one goroutine.
@@ -44,21 +45,26 @@ func (l *Line) RunAll(until time.Time, calls []scripts.Call) (answers []*redis.C
 		if l.own == nil {
 			l.own = l.node.connect()
 		}
-		answers = s.pipeline(ctx, l.own, calls, sent)
+		own := l.own
+		answers = l.bounded(ctx, until, len(calls), func(ctx context.Context) []*redis.Cmd { return s.pipeline(ctx, own, calls, sent) })
 		if !slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return s.IsMoving(answer.Err()) }) {
 			return answers, l.heard(answers, sent.Load())
 		} // the client follows a slot that moves; to repeat a call does no harm
 	}
 	l.Close()
-	answers, err := Bounded(ctx, s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-		return s.pipeline(ctx, s.Client, calls, sent), nil
-	})
+	answers = l.bounded(ctx, until, len(calls), func(ctx context.Context) []*redis.Cmd { return s.pipeline(ctx, s.Client, calls, sent) })
+	return answers, l.heard(answers, sent.Load())
+}
+
+// bounded runs calls, and leaves them behind when their time is over or quit is closed. Then Close ends those over a connection of its own.
+func (l *Line) bounded(ctx context.Context, until time.Time, many int, run func(context.Context) []*redis.Cmd) []*redis.Cmd {
+	answers, err := Bounded(ctx, l.server, until, l.quit, func(ctx context.Context) ([]*redis.Cmd, error) { return run(ctx), nil })
 	if err != nil {
 		none := &redis.Cmd{}
 		none.SetErr(err)
-		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
+		return slices.Repeat([]*redis.Cmd{none}, many)
 	}
-	return answers, l.heard(answers, sent.Load())
+	return answers
 }
 
 // heard reports whether there is an answer among these. If there is none to what was sent, or no connection was free to send it, the

@@ -35,6 +35,7 @@ type Server struct {
 	prompt   atomic.Bool  // the last answer came at once, to a client that keeps deadlines
 	doubted  atomic.Int64 // when a command last got no answer, in ns
 	replicas replicas
+	only     single         // the client, if it is one of one server
 	running  sync.WaitGroup // commands under way
 	outcomes sync.Pool      // channels for the outcomes of commands, to allocate less
 }
@@ -42,9 +43,13 @@ type Server struct {
 // New returns the server of a client.
 func New(rdb redis.UniversalClient) *Server {
 	one, ok := rdb.(*redis.Client)
-	return &Server{
+	s := &Server{
 		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, CanListen: canListen(rdb),
 	}
+	if one, ok := rdb.(single); ok {
+		s.only = &struct{ single }{one}
+	}
+	return s
 }
 
 // canListen subscribes to no channel, which needs no server. A Ring panics then, also one that another client embeds. So does
