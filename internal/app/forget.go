@@ -31,6 +31,9 @@ func Forget(ctx context.Context, databaseURL, keyFile, buyerID string, report fu
 		return err
 	}
 	d, err := existing(databaseURL)
+	if err == nil && d.citus {
+		err = ConfigError{errors.New("on Citus no buyer can be forgotten: an order's id says where it is")}
+	}
 	if err != nil {
 		return err
 	}
