@@ -65,7 +65,7 @@ func TestCloseEndsTheWaitOfARedLock(t *testing.T) {
 	})
 }
 
-// Close waits for a silent server no longer than the client does, whatever the lease.
+// Close waits for a silent server no longer than the client does, whatever the lease. In virtual time.
 func TestCloseDoesNotWaitForARenewal(t *testing.T) {
 	for _, lease := range []time.Duration{defaultWatchdogLease, 5 * time.Minute} {
 		t.Run(lease.String(), func(t *testing.T) {

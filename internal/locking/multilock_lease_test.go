@@ -22,7 +22,7 @@ func after(l *Locks, order string) string {
 }
 
 // A MultiLock with a fixed lease has a RedLock and waits for another part. Meanwhile one of three nodes falls silent, or dies. The
-// MultiLock is there as soon as the other part is free.
+// MultiLock is there as soon as the other part is free. In virtual time.
 func TestMultiLockOfARedLockDoesWithoutANode(t *testing.T) {
 	for what, fail := range map[string]func(*memory){"silent": (*memory).Pause, "gone": (*memory).Kill} {
 		for when, waits := range map[string]time.Duration{"just now": time.Millisecond, "for a while": 12 * time.Second, "for long": time.Minute} {
@@ -103,7 +103,7 @@ func TestLockThatAMultiLockReentersIsFreeAtTheEndOfItsLease(t *testing.T) {
 }
 
 // A MultiLock whose first part was granted late renews it before it takes the next. Its caller cancels while the server is silent
-// again, and goes at once.
+// again, and goes at once. In virtual time.
 func TestCancelledMultiLockDoesNotWaitForARenewal(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locksOn(w.client(func(o *redis.Options) { keepsDeadline(o); o.ReadTimeout = -1 }))
