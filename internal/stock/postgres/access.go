@@ -33,6 +33,8 @@ type Access struct {
 	Begin string
 	// Lock comes before each statement outside a transaction, and first in each transaction. If it fails, nothing is written.
 	Lock string
+	// Limit is how long a statement, a commit or a rollback may take; 0: two seconds.
+	Limit time.Duration
 	// Scattered says that a commit may be done at some servers, and not at others, when the answer to it is an error.
 	Scattered bool
 	// Orders writes orders of several SKUs that wait at the same time, and returns when each was taken, nil if it was not. Nil:
@@ -152,7 +154,7 @@ func (d database) sendOn(ctx context.Context, conn *pgx.Conn, statements *tables
 	if patient {
 		return d.sessions.judge(send(ctx))
 	}
-	return d.sessions.judge(limited(ctx, send))
+	return d.sessions.judge(d.access.limited(ctx, send))
 }
 
 // each reads the rows of a query.

@@ -71,7 +71,7 @@ func neverCancel(config *pgconn.Config) {
 	}
 }
 
-// statementLimit is how long one statement may take. Its connection may have died unnoticed, and after this long no caller
+// statementLimit is how long one statement may take, if its access says nothing else. Its connection may have died unnoticed, and after this long no caller
 // waits for the answer any more.
 const statementLimit = 2 * time.Second
 
@@ -89,11 +89,11 @@ func (e unbegun) Unwrap() error { return e.error }
 func (unbegun) SafeToRetry() bool { return true }
 
 // limited does work that takes no longer than one statement. It does not begin if its context has ended.
-func limited(ctx context.Context, work func(context.Context) error) error {
+func (a Access) limited(ctx context.Context, work func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return unbegun{err}
 	}
-	until := time.Now().Add(statementLimit)
+	until := time.Now().Add(cmp.Or(a.Limit, statementLimit))
 	if deadline, is := ctx.Deadline(); is {
 		until = stock.Earlier(until, deadline.Add(sentFor))
 	}

@@ -14,14 +14,10 @@ import (
 )
 
 // OpenPatiently is Open for a test that runs in real time, on a machine of any speed: it gives up no statement and no connection, and
-// the server gives up none of its sessions. Only what begins and ends a transaction has to be done in time.
+// the server gives up none of its sessions.
 func OpenPatiently(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
 	all := Statements()
-	access := Access{SQL: func(name string) tables.SQL {
-		sql := all.Of(name)
-		sql.Patient = true
-		return sql
-	}}
+	access := Access{SQL: all.Of, Limit: busytest.Patience}
 	patient := func(c *pgxpool.Config) {
 		c.PingTimeout, c.ConnConfig.ConnectTimeout = busytest.Patience, busytest.Patience
 		c.ConnConfig.DialFunc = new(net.Dialer).DialContext

@@ -109,7 +109,7 @@ func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 
 // Ping returns an error unless the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return limited(ctx, conn.Ping) })
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return s.pool.access.limited(ctx, conn.Ping) })
 	if err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}

@@ -48,7 +48,7 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 	switch err = stock.Unwritten(work(tx)); {
 	case err != nil:
 	case deadline.IsZero():
-		err = s.pool.access.undone(limited(ctx, tx.Commit))
+		err = s.pool.access.undone(s.pool.access.limited(ctx, tx.Commit))
 	default:
 		err = s.pool.access.undone(s.commitBefore(ctx, conn.Conn(), deadline))
 	}
@@ -65,7 +65,7 @@ const idle = 'I'
 // server starts to carry out when all of it has arrived. So the network cannot delay one without the other.
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
-	err := limited(ctx, func(ctx context.Context) error {
+	err := s.pool.access.limited(ctx, func(ctx context.Context) error {
 		_, err := conn.PgConn().Exec(ctx, `SELECT inventory_require(clock_timestamp() <= '`+last+`', 0); COMMIT`).ReadAll()
 		return err
 	})
@@ -87,7 +87,7 @@ var _ tables.Tx = transaction{}
 func (d database) begin(ctx context.Context, conn *pgx.Conn, begin string) (tx transaction, err error) {
 	tx.db = d
 	begin += d.sessions.local() + d.access.Begin + d.access.Lock
-	err = d.sessions.judge(limited(ctx, func(ctx context.Context) error {
+	err = d.sessions.judge(d.access.limited(ctx, func(ctx context.Context) error {
 		tx.Tx, err = conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 		return err
 	}))
@@ -97,7 +97,7 @@ func (d database) begin(ctx context.Context, conn *pgx.Conn, begin string) (tx t
 // end rolls the transaction back, unless it has ended. It returns the error of its work.
 func (t transaction) end(ctx context.Context, err error) error {
 	if t.Conn().PgConn().TxStatus() != idle {
-		return errors.Join(err, limited(context.WithoutCancel(ctx), t.Rollback))
+		return errors.Join(err, t.db.access.limited(context.WithoutCancel(ctx), t.Rollback))
 	}
 	return err
 }
