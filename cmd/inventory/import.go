@@ -159,15 +159,10 @@ func (c *importCommand) read() (rows []skuRow, err error) {
 	if !slices.Contains(columns, "sku") || len(slices.Compact(slices.Sorted(slices.Values(columns)))) < len(columns) {
 		return nil, usageError{fmt.Errorf("%s: the first row must name each column once, among them sku, with a comma in between", c.File)}
 	}
-	first := make(map[string]int) // rows, by SKU
 	for i, cells := range records[1:] {
 		row, err := parseSKU(columns, cells)
-		before, twice := first[row.sku]
-		switch first[row.sku] = i + 2; {
-		case err == nil && row.sku == "":
+		if err == nil && row.sku == "" {
 			err = errors.New("it has no sku")
-		case err == nil && twice:
-			err = fmt.Errorf("SKU %q is in row %d, too", row.sku, before)
 		}
 		if err != nil {
 			return nil, usageError{fmt.Errorf("%s, row %d: %w", c.File, i+2, err)}

@@ -252,6 +252,24 @@ func TestOrdersChange(t *testing.T) {
 			show o                                  => 200 expired !reserved
 			left lamp available=5 reserved=0 committed=0
 			left bulb available=5 reserved=0 committed=0`,
+		"an extension that is sent again extends nothing, also if all that it has extended was changed": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 reserve_for=10m          => 201
+			extend o reserve_for=30m ref=r          => 200 expires_at=2026-11-27T09:30:00Z
+			pass 5m
+			revise o bulb:1 ref=a                   => 200 expires_at=2026-11-27T09:30:00Z
+			2 x extend o reserve_for=30m ref=r      => 2 x 200 expires_at=2026-11-27T09:30:00Z !expires_at=2026-11-27T09:35:00Z`,
+		"rv commit after a change that ended": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 reserve_for=10m          => 201
+			extend o reserve_for=30m ref=r          => 200 expires_at=2026-11-27T09:30:00Z
+			pass 5m
+			revise o lamp:1 bulb:1 ref=a            => 200 expires_at=2026-11-27T09:30:00Z
+			commit o                                => 200 committed
+			return bulb/o                           => 200 returned
+			2 x extend o reserve_for=30m ref=r      => 2 x 200 committed`,
 		"wrong changes are refused": `
 			create lamp stock=9                     => 201
 			order o lamp:2 reserve_for=10m          => 201

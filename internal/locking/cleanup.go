@@ -113,11 +113,11 @@ func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Durati
 	bound := policy.Doubled(policy.CleanerAnswer, policy.LastCleanerAnswer, tries)
 	first, others := l.probes(work)
 	if l.cleanAll(line, first, bound) {
-		stuck := make(map[string]bool)
+		goesOn := make(map[string]bool)
 		for _, s := range first {
-			stuck[s.key()] = !l.isFinished(s)
+			goesOn[s.key()] = goesOn[s.key()] || l.isDone(s)
 		}
-		l.cleanAll(line, slices.DeleteFunc(others, func(s *releaseCall) bool { return stuck[s.key()] }), bound)
+		l.cleanAll(line, slices.DeleteFunc(others, func(s *releaseCall) bool { return !goesOn[s.key()] }), bound)
 	}
 	for _, s := range work {
 		l.wasTried(s)
@@ -132,28 +132,32 @@ func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Durati
 	return time.Since(start) + policy.Doubled(policy.Reconnect, policy.LastReconnect, tries)
 }
 
-// probes splits calls: those that are new, and the oldest about each lock; and the others, which are tried again only if that is done.
-// While a slot is stuck on its way they would be refused as well.
+// probes splits calls: those that are new, and one about each lock, another one each time; and the others, which are tried again only if
+// one of those is done. While a slot is stuck on its way they would be refused as well.
 func (l *Locks) probes(work []*releaseCall) (first, others []*releaseCall) {
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
-	seen := make(map[string]bool)
+	again := make(map[string][]*releaseCall)
 	for _, s := range work {
-		if s.tries > 1 && seen[s.key()] {
-			others = append(others, s)
-			continue
+		if s.tries > 1 {
+			again[s.key()] = append(again[s.key()], s)
 		}
-		seen[s.key()] = true
-		first = append(first, s)
+	}
+	for _, s := range work {
+		if of := again[s.key()]; s.tries > 1 && s != of[of[0].tries%len(of)] {
+			others = append(others, s)
+		} else {
+			first = append(first, s)
+		}
 	}
 	return first, others
 }
 
-// isFinished reports whether a call is done, and not only over.
-func (l *Locks) isFinished(s *releaseCall) bool {
+// isDone reports whether the server has done a call.
+func (l *Locks) isDone(s *releaseCall) bool {
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
-	return s.finished && time.Now().Before(s.until)
+	return s.confirmed
 }
 
 // cleanAll tries calls, and reports whether the server has answered.
@@ -187,7 +191,8 @@ func (l *Locks) cleanSome(line *server.Line, work []*releaseCall, bound time.Dur
 	now := time.Now()
 	for i, s := range work {
 		l.cleaning.Lock()
-		s.finished = answers[i].Err() == nil || !now.Before(s.until)
+		s.confirmed = answers[i].Err() == nil
+		s.finished = s.confirmed || !now.Before(s.until)
 		l.cleaning.Unlock()
 		l.wasTried(s)
 	}

@@ -148,3 +148,54 @@ func TestCleanerForgetsWhatNoLongerMatters(t *testing.T) {
 		w.memory.Resume()
 	})
 }
+
+// A server comes back. Calls about a lock that had to wait for the oldest one are made together, also while callers leave its line.
+func TestCleanerCatchesUpWhileCallersLeave(t *testing.T) {
+	virtual(t, func(w *world) {
+		b := w.startCleaner()
+		l := b.held("a")
+		w.memory.stop()
+		for range 10 {
+			s := l.call()
+			s.until = time.Now().Add(time.Minute)
+			busytest.Receive(w.t, "the first try", b.locks.releaseLater(s))
+		}
+		time.Sleep(2 * time.Second)
+		w.memory.Restart()
+		for range 5 {
+			busytest.Receive(w.t, "a try", b.locks.releaseLater(l.call())) // as a caller that leaves its line
+			time.Sleep(10 * time.Millisecond)
+		}
+		b.locks.cleaning.Lock()
+		left := len(b.locks.cleanups)
+		b.locks.cleaning.Unlock()
+		if left > 0 {
+			w.t.Errorf("%d calls are left", left)
+		}
+		b.stop()
+	})
+}
+
+// A full server refuses to write the tombstone of one call, for as long as it is full. Another call about that lock, which got no answer before, does
+// not wait for that.
+func TestCleanerFreesALockWithoutMemory(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx, l := w.client(), w.ctx(), w.locks()
+	m := l.Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	w.renewed(l) // the scripts are known
+	w.ok(w.must(l.Mutex("other").Lock(ctx)).Unlock(ctx))
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
+	l.writeTombstone(&m.lock, 1, time.Minute)
+	s := &releaseCall{rows: []releaseRow{{lock: &m.lock, id: h.one().grant.id}}, until: time.Now().Add(time.Minute), tries: 1}
+	l.releaseLater(s)
+	w.soon("it is free", func() bool { return w.exists(rdb, m.stateKey) == 0 })
+	l.cleaning.Lock()
+	left := len(l.cleanups)
+	l.cleaning.Unlock()
+	if left == 0 {
+		t.Error("it was free only after the time of the tombstone")
+	}
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "0").Err())
+}

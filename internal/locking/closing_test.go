@@ -85,3 +85,33 @@ func TestCloseDoesNotWaitForARenewal(t *testing.T) {
 		})
 	}
 }
+
+// The same for a renewal that a MultiLock makes before it takes its next part. In virtual time.
+func TestCloseDoesNotWaitForTheRenewalOfAMultiLock(t *testing.T) {
+	const lease = 5 * time.Minute
+	virtual(t, func(w *world) {
+		rdb := w.client(keepsDeadline)
+		l := w.locksOn(rdb, WatchdogLease(lease))
+		h := w.must(l.Mutex(w.name).Lock(w.ctx()))
+		l.mu.Lock()
+		h.one().setDeadlineLocked(time.Now().Add(lease / 2)) // as if the answer had taken long
+		l.mu.Unlock()
+		w.memory.Pause()
+		if _, err := l.Mutex("other").Lock(w.ctx(), Wait(time.Second)); err == nil { // from now on the server is in doubt
+			t.Error("a server that is silent gave a lock")
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			(&acquisition{ctx: w.t.Context()}).hasten([]*Hold{h})
+		}()
+		time.Sleep(time.Second)
+		start := time.Now()
+		w.ok(l.Close())
+		if took := time.Since(start); took > rdb.Options().ReadTimeout+policy.LastCleanerAnswer {
+			w.t.Errorf("Close took %s, and the client waits for %s", took, rdb.Options().ReadTimeout)
+		}
+		<-gone
+		w.memory.Resume()
+	})
+}

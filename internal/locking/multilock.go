@@ -243,7 +243,7 @@ func (acq *acquisition) begin(taken []*Hold) error {
 	for _, red := range redsOf(taken) {
 		ctx, cancel := context.WithCancel(acq.ctx)
 		defer cancel()
-		q := &quorum{ctx: ctx, cancel: cancel}
+		q := &quorum{ctx: ctx, cancel: cancel, moment: policy.OfNode(acq.lease)}
 		q.missing.Store(int32(red.need))
 		for _, part := range singlesOf(red.parts) {
 			enough[part] = q
@@ -276,11 +276,12 @@ type quorum struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	missing atomic.Int32
+	moment  time.Duration
 }
 
 func (q *quorum) add() {
 	if q.missing.Add(-1) == 0 {
-		time.AfterFunc(policy.Node, q.cancel)
+		time.AfterFunc(q.moment, q.cancel)
 	}
 }
 

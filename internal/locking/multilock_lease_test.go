@@ -134,3 +134,29 @@ func TestCancelledMultiLockDoesNotWaitForARenewal(t *testing.T) {
 		w.memory.Resume()
 	})
 }
+
+// The same with a short lease: to wait for the silent node must not use the lease up. In virtual time.
+func TestShortMultiLockOfARedLockDoesWithoutANode(t *testing.T) {
+	for _, lease := range []time.Duration{policy.Node, 2 * policy.Node} {
+		t.Run(lease.String(), func(t *testing.T) {
+			fleetOf(t, 3, func(t *testing.T, f *fleet) {
+				all := f.locks()
+				red := RedLock(f.name, all...)
+				last := all[0].Mutex(after(all[0], red.order))
+				busy := f.must(f.locks()[0].Mutex(last.name).Lock(f.ctx()))
+				time.AfterFunc(time.Second, func() { f.servers[2].Pause() })
+				time.AfterFunc(2*time.Second, func() { _ = busy.Unlock(t.Context()) })
+				h, err := MultiLock(red, last).Lock(f.ctx(), Lease(lease))
+				f.servers[2].Resume()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left := h.Remaining(); left < lease/2 {
+					t.Errorf("%s of %s are left", left, lease)
+				}
+				f.ok(h.Unlock(f.ctx()))
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}

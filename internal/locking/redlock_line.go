@@ -46,7 +46,7 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	}
 	b := &candidate{
 		red: r, call: acq, hold: &redHold{red: r, reds: &acq.owner.reds},
-		limit: max(min(lease/policy.NodeShare, policy.Node), policy.Grace),
+		limit: policy.OfNode(lease),
 	}
 	acq.ctx = b.hold.begin(acq.ctx, b.hold, r.quorum())
 	if err := b.run(); err != nil {

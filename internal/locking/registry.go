@@ -243,11 +243,12 @@ type releaseCall struct {
 	tombstoneFor time.Duration
 
 	// If the cleaner makes the call; tries and what follows guarded by Locks.cleaning:
-	until    time.Time     // it is repeated until then; zero: it is tried once
-	leaver   *waiter       // who is out of the line after the first try; may be nil
-	done     chan struct{} // closed after the first try
-	tries    int
-	finished bool // it needs no repetition
+	until     time.Time     // it is repeated until then; zero: it is tried once
+	leaver    *waiter       // who is out of the line after the first try; may be nil
+	done      chan struct{} // closed after the first try
+	tries     int
+	finished  bool // it needs no repetition
+	confirmed bool // the server has done it
 }
 
 // A releaseRow is what a releaseCall says about one lock.

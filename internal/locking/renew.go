@@ -76,7 +76,7 @@ func (l *Locks) renew(line *server.Line, grants []*grant, bound time.Duration) b
 // renewAt renews what the node of a grant has, in the caller's time.
 func (l *Locks) renewAt(g *grant, bound time.Duration) {
 	node := l.server.NodeOf(g.key())
-	line := l.server.Line(node)
+	line := l.server.Line(node).Until(l.closing)
 	defer line.Close()
 	l.renew(line, server.ByNode(l.server, l.due(), (*grant).key)[node], bound)
 }

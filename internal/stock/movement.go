@@ -39,6 +39,11 @@ type Movement struct {
 // caller's ref contains.
 const refSeparator = "\x1e"
 
+// WriteOffs returns the first ref that a write-off of an order may have, and the first behind them.
+func WriteOffs(key string) (first, behind string) {
+	return key + refSeparator, key + string(refSeparator[0]+1)
+}
+
 func writeOffRef(key, ref string) string { return key + refSeparator + ref }
 
 // Returned returns the order key of a write-off, and the ref of the return; for other kinds an empty key, and the movement's ref.

@@ -248,3 +248,32 @@ func testForgetMeetsChange(t *testing.T, k *kit) {
 	k.knowsNothingOf("ann")
 	k.audited("")
 }
+
+// testForgetWrittenOffAgain: what the ledger says of units that were written off stays with their order, also if the buyer had to get another name.
+func testForgetWrittenOffAgain(t *testing.T, k *kit) {
+	f := forgetting()
+	k.create(100, 3)
+	off := func(key, ref string) {
+		w := returns(key, ref, 1)
+		w.WriteOff = true
+		k.settle(at, w)
+	}
+	for _, ref := range []string{"first", "second"} {
+		k.deduct(0, stock.Fence{}, stock.Order{OrderID: stock.OrderKey("ann", "o-1"), BuyerID: "ann", Quantity: 3})
+		off(stock.OrderKey("ann", "o-1"), ref)
+		k.forgets(f)
+	}
+	movements, err := k.store.Movements(t.Context(), sku, stock.Position{}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range movements {
+		key, ref := m.Returned()
+		h, err := k.store.History(t.Context(), sku, key)
+		if err != nil || len(h.Amendments) != 1 || h.Amendments[0].Ref != ref {
+			t.Errorf("the ledger has %q of %q, whose history is %+v, %v", ref, key, h.Amendments, err)
+		}
+	}
+	off(stock.OrderKey(f.Name, "o-1"), "second") // another order's return with the same ref
+	k.audited("")
+}

@@ -71,6 +71,7 @@ func ForgetCases() []Case {
 	return []Case{
 		{"forget a buyer", testForget},
 		{"forget a buyer again", testForgetAgain},
+		{"rv forget a buyer whose units were written off again", testForgetWrittenOffAgain},
 		{"forget the buyer of orders of several SKUs", testForgetOrders},
 		{"note who is forgotten", testForgotten},
 		{"the first key by which buyers are forgotten", testForgetKeys},

@@ -237,6 +237,10 @@ func (w forgetting) rename(bySKU map[string][]string) (write *Statements, err er
 				gone[stock.Counted{At: d.CountedAt, BuyerID: d.BuyerID}] += d.Quantity
 			}
 			w.tx.Rename(write, skus[i], id, w.Forgetting)
+			if w.IsOwn(id) { // what the ledger says of it keeps to it
+				first, behind := stock.WriteOffs(id)
+				write.Exec("forget_in_ledger", skus[i], first, behind, w.BuyerID, w.KeyName())
+			}
 		}
 	}
 	if len(gone) > 0 {

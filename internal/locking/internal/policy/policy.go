@@ -145,6 +145,9 @@ const (
 	LastCandidate = 50 * time.Millisecond
 )
 
+// OfNode is how long one node of a RedLock has to answer.
+func OfNode(lease time.Duration) time.Duration { return max(min(lease/NodeShare, Node), Grace) }
+
 // Doubled is the pause after so many others, or the bound.
 func Doubled(first, last time.Duration, times int) time.Duration {
 	return min(first<<min(times, 10), last)

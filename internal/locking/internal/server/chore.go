@@ -59,8 +59,7 @@ func (c *Chore[T]) look(hurry bool) {
 
 // loop does the rounds of a node, until Stop or until it finds nothing to do twice.
 func (c *Chore[T]) loop(node Node, goOn chan struct{}) {
-	line := c.Server.Line(node)
-	line.quit = c.Stop
+	line := c.Server.Line(node).Until(c.Stop)
 	defer line.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -27,6 +27,12 @@ type Line struct {
 // Line returns a new way to a node. It is for one goroutine.
 func (s *Server) Line(to Node) *Line { return &Line{server: s, node: to} }
 
+// Until has no call waited for any more once quit is closed.
+func (l *Line) Until(quit <-chan struct{}) *Line {
+	l.quit = quit
+	return l
+}
+
 // Close ends the connection of its own.
 func (l *Line) Close() {
 	if l.own != nil {
@@ -75,11 +81,20 @@ func (l *Line) heard(answers []*redis.Cmd, sent bool) bool {
 		return true
 	}
 	l.far = l.own != nil && !sent
-	if sent || l.own == nil && l.node.isExhausted() {
+	if (sent || l.own == nil && l.node.isExhausted()) && !isClosed(l.quit) { // then nobody has waited
 		l.server.doubt()
 	}
 	l.Close()
 	return false
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // doubt notes that a command that was sent has got no answer: its connection may be dead, and the client's others too.
