@@ -105,6 +105,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 		plan.settle(i, before, after, err)
 		plan.add(before, back, segments, !writesOff)
 		if made.OrderID != "" {
+			made.Revision = before.Revision
 			plan.Amendments = append(plan.Amendments, made)
 		}
 	}
@@ -376,6 +377,16 @@ type Amendment struct {
 	Extended time.Duration // how long the reservation lasts from the amendment on
 	Reason   string
 	At       time.Time // when it happened; zero: now
+	Revision int       // of one that is made: after which change of its order
+}
+
+// Replays reports whether a request was carried out by an amendment before, and returns [RefReused] if that was another one with its ref.
+func (w SettleRequest) Replays(a Amendment) (is bool, err error) {
+	if is = w.Verb == a.Verb && a.Ref == w.Ref; is {
+		a.OrderID = w.OrderID
+		err = a.replayed(w.amendment())
+	}
+	return is, err
 }
 
 // replayed answers a request with the ref of this amendment: [RefReused], unless it asks for the same amendment.
@@ -402,9 +413,14 @@ func (a Amendment) replayed(asked Amendment) error {
 	return err
 }
 
-// Movement returns what the ledger says of units that were written off.
+// Movement returns what the ledger says of units that were written off. After a change, which may take returned units again, the return of all
+// is another one than that before, and has another ref there.
 func (a Amendment) Movement(sku string) Movement {
-	return Movement{SKU: sku, Ref: writeOffRef(a.OrderID, a.Ref), Kind: WrittenOff, Quantity: -a.Units, Reason: a.Reason, At: a.At}
+	ref := a.Ref
+	if ref == "" && a.Revision > 0 {
+		ref = AsideRef(a.Revision)
+	}
+	return Movement{SKU: sku, Ref: writeOffRef(a.OrderID, ref), Kind: WrittenOff, Quantity: -a.Units, Reason: a.Reason, At: a.At}
 }
 
 // Returns are units on their way back.
@@ -498,7 +514,7 @@ type Retake struct {
 // RetakeRef is the ref of the amendment of a retake. A deduction is taken again once, because it is committed then.
 const RetakeRef = refSeparator + "retake"
 
-// AsideRef is the ref that a return of all gets when a change takes units again: so the next return of all is another one.
+// AsideRef is the ref of a return of all that was set aside when a change took units again: so the next return of all is another one.
 func AsideRef(revision int) string { return refSeparator + "return" + strconv.Itoa(revision) }
 
 // refOf returns the ref of a request, "" if it had none.

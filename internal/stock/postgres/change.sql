@@ -30,10 +30,6 @@ SELECT d.sku_id, d.order_id, $3, $4, $5::integer, $6::timestamptz FROM deduction
 -- In: $1 sku_id, $2 order_id, $3 a ref for the return of all units that has none
 UPDATE amendments SET ref = $3 WHERE sku_id = $1 AND order_id = $2 AND ref = '';
 
--- name: set_aside_write_off
--- In: $1 sku_id, $2 and $3 the ref of its movement, and another one
-UPDATE movements SET ref = $3 WHERE sku_id = $1 AND ref = $2;
-
 -- name: add_line
 -- In: $1 order_id, $2 sku_id, $3 quantity
 INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o.order_id, $2, $3::integer FROM orders o WHERE o.order_id = $1;

@@ -158,3 +158,22 @@ func TestManyExpireAroundAHeldRow(t *testing.T) {
 		}
 	})
 }
+
+// TestASweepThatFailsHasEndedNothing: the transaction of a sweep fails when it commits. It reports no reservation as ended.
+func TestASweepThatFailsHasEndedNothing(t *testing.T) {
+	t.Parallel()
+	store, conn := fresh(t, 3)
+	at := reserve(t, store)
+	if _, err := conn.Exec(t.Context(), `
+		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+		CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON deductions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.ExpireFree(t.Context(), at.Add(time.Minute), "a"); err == nil || len(got) != 0 {
+		t.Errorf("ended %+v, %v, want none and an error", got, err)
+	}
+	if n, err := store.Expire(t.Context(), "a", at.Add(time.Minute)); err == nil || n != 0 {
+		t.Errorf("ended %d, %v, want none and an error", n, err)
+	}
+	ended(t, store, stock.StatusReserved)
+}

@@ -42,5 +42,8 @@ func (s *Store) ExpireFree(ctx context.Context, at time.Time, skus ...string) (m
 		told.Exec("notify_all", slices.Sorted(maps.Keys(ended)))
 		return tx.Send(ctx, told)
 	})
-	return ended, err
+	if err != nil {
+		return nil, err
+	}
+	return ended, nil
 }

@@ -17,7 +17,8 @@ import (
 //	nobody holds, together ──> SKUs that are held and long overdue, one by one ──> again, until nothing is due
 const (
 	sweepEvery  = time.Second
-	looksAt     = 2048                   // reservations of one look
+	looksAt     = 2048                   // reservations of one look,
+	looksBeyond = 64 * looksAt           // and of the next one, if somebody holds the rows of all that it has found
 	sweptAtOnce = 256                    // SKUs of one transaction
 	longOverdue = time.Second            // a SKU that is held for as long is waited for,
 	heldWait    = 250 * time.Millisecond // so long,
@@ -35,15 +36,19 @@ func (s *Service) sweepExpired() {
 
 // sweepOnce sweeps until it ends nothing more.
 func (s *Service) sweepOnce(ctx context.Context) (failed error) {
-	for {
+	for most := looksAt; ; {
 		look, cancel := context.WithTimeout(ctx, writeLimit)
-		due, err := s.store.Expired(look, s.at(), looksAt)
+		due, err := s.store.Expired(look, s.at(), most)
 		cancel()
 		if err != nil || len(due) == 0 {
 			return errors.Join(failed, err)
 		}
 		ended, err := s.sweep(ctx, due)
-		if failed = errors.Join(failed, err); ended == 0 {
+		switch failed = errors.Join(failed, err); {
+		case ended > 0:
+		case most == looksAt && len(due) < sweptAtOnce:
+			most = looksBeyond
+		default:
 			return failed
 		}
 	}

@@ -20,8 +20,8 @@ import (
 
 // TestHeldSKUDelaysNoOther: another transaction holds the rows of some SKUs, or of their buyers, or order
 // ids that it has not committed, until the orders of all other SKUs are answered. Buyers of these SKUs wait. The 99th percentile of
-// all other orders at most doubles, beside a control without such a transaction. There are several such SKUs, because a batch that
-// meets no other is written alone: the others meet each other.
+// all other orders at most doubles, beside a control without such a transaction, after the one wait of a shared write for such a row. There are
+// several such SKUs, because a batch that meets no other is written alone: the others meet each other.
 func TestHeldSKUDelaysNoOther(t *testing.T) {
 	busytest.Slow(t)
 	const insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
@@ -40,17 +40,20 @@ func TestHeldSKUDelaysNoOther(t *testing.T) {
 			for range 5 { // noise makes some of them longer, and none shorter
 				quiet, held = max(quiet, h.sell()), min(held, h.held(c.hold))
 				t.Logf("p99 %v at most, and %v at least while it is held", quiet, held)
-				if held <= 2*quiet {
+				if held <= 2*quiet+sharedWait {
 					break
 				}
 			}
-			if held > 2*quiet {
+			if held > 2*quiet+sharedWait {
 				t.Errorf("p99 of other SKUs is %v while it is held, and %v when nothing is", held, quiet)
 			}
 			h.auditAll()
 		})
 	}
 }
+
+// sharedWait is how long a shared write waits for a row (postgres/deduct.sql). The orders that share it wait, too.
+const sharedWait = 50 * time.Millisecond
 
 // held is a service that sells many SKUs to many callers, and some more SKUs called stuck.
 type held struct {

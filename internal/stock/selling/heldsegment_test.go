@@ -228,3 +228,44 @@ func TestAResegmentSaysThatARowIsHeld(t *testing.T) {
 		t.Errorf("balance %+v", segments)
 	}
 }
+
+// TestASweepPassesAHeldSKU: somebody holds the rows of a SKU of which more reservations have expired than one look finds. Those of other SKUs are
+// swept.
+func TestASweepPassesAHeldSKU(t *testing.T) {
+	busytest.Slow(t)
+	t.Parallel()
+	w := real(t)
+	s := w.start(nil)
+	w.create(s, 5000, 1)
+	if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "other", Stock: 5, Segments: 1}); err != nil {
+		t.Fatal(err)
+	}
+	release := w.holdRows(0)
+	conn, err := pgx.Connect(t.Context(), w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, statement := range []string{
+		`INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at)
+		 SELECT '` + sku + `', 'o-' || i, 1, 0, 'reserved', now() - interval '1 minute', now() - interval '2 minutes' FROM generate_series(1, 2100) AS i`,
+		`INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at)
+		 VALUES ('other', 'o', 1, 0, 'reserved', now() - interval '30 seconds', now() - interval '2 minutes')`,
+		`UPDATE stock_segments SET available = available - 1, reserved = reserved + 1 WHERE sku_id = 'other'`,
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	busytest.Soon(t, "the reservation of the other SKU is swept", func() bool {
+		d, err := w.store.Deduction(t.Context(), "other", "o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Status == stock.StatusExpired
+	})
+	release()
+	if _, err := conn.Exec(t.Context(), `DELETE FROM deductions WHERE sku_id = $1`, sku); err != nil {
+		t.Fatal(err)
+	}
+}

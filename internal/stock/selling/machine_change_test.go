@@ -100,13 +100,12 @@ func (m *model) commitLines(w stock.SettleRequest, only []stock.Line, now time.T
 	return lines, []stock.Code{""}
 }
 
-// revised notes that an order has other lines, and returns how often that was.
-func (m *model) revised(id string) int {
+// revised notes that an order has other lines.
+func (m *model) revised(id string) {
 	if m.revisions == nil {
 		m.revisions = make(map[string]int)
 	}
 	m.revisions[id]++
-	return m.revisions[id]
 }
 
 // changeOrder gives an order other lines, or none.
@@ -171,9 +170,9 @@ func (m *model) changeOrder(c stock.OrderChange, now time.Time) (lines []*stock.
 		return nil, codes
 	}
 	m.changes[ref] = c
-	revision := m.revised(c.OrderID)
+	m.revised(c.OrderID)
 	for _, sku := range skus {
-		m.changeLine(c, sku, revision, status, until, now)
+		m.changeLine(c, sku, status, until, now)
 	}
 	m.owners[c.OrderID] = cmp.Or(c.NewBuyer, m.owners[c.OrderID])
 	lines, _ = m.deductionsOf(c.OrderID)
@@ -211,7 +210,7 @@ func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, until, now t
 }
 
 // changeLine gives a line its units.
-func (m *model) changeLine(c stock.OrderChange, sku string, revision int, status stock.DeductionStatus, until, now time.Time) {
+func (m *model) changeLine(c stock.OrderChange, sku string, status stock.DeductionStatus, until, now time.Time) {
 	s, order := m.skus[sku], m.orders[c.OrderID]
 	more, d := s.more(c), s.deductions[c.OrderID]
 	switch {
@@ -232,11 +231,6 @@ func (m *model) changeLine(c stock.OrderChange, sku string, revision int, status
 		}
 		if d.Status == stock.StatusReturned { // the next return of all is another one
 			delete(s.amendments, [2]string{c.OrderID, ""})
-			for i, was := range s.movements {
-				if was.Ref == c.OrderID+"\x1e" {
-					s.movements[i].Ref += stock.AsideRef(revision)
-				}
-			}
 		}
 		held := int64(0)
 		if d.Status.Live() {

@@ -212,6 +212,9 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 	if codes == nil && w.Verb == stock.Commit && !live {
 		codes = append(codes, stock.CodeAlreadyCommitted)
 	}
+	if codes == nil && m.cameBackOtherwise(w, skus) {
+		codes = append(codes, stock.CodeRefReused)
+	}
 	if codes != nil {
 		return nil, codes
 	}
@@ -225,17 +228,36 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 	return lines, []stock.Code{""}
 }
 
+// cameBackOtherwise reports whether an order that is to be returned has come back already, by another return.
+func (m *model) cameBackOtherwise(w stock.SettleRequest, skus []string) (other bool) {
+	for _, sku := range skus {
+		if s := m.skus[sku]; w.Verb != stock.Return || s.deductions[w.OrderID].Status != stock.StatusReturned {
+			return false
+		} else if done, known := s.amendments[[2]string{w.OrderID, w.Ref}]; known && s.sameAmendment(w, done) {
+			return false
+		} else if known {
+			other = true
+		}
+	}
+	return other
+}
+
+// sameAmendment reports whether a request asks for what was done under its ref.
+func (*modelSKU) sameAmendment(w stock.SettleRequest, done stock.Amendment) bool {
+	wanted := asked(w)
+	if wanted.Units == 0 && wanted.Extended == 0 {
+		wanted.Units = done.Units
+	}
+	return wanted == done
+}
+
 // settled returns a deduction as a request leaves it, or the code with which it is refused.
 func (s *modelSKU) settled(d stock.Deduction, w stock.SettleRequest, now time.Time, late, inOrder bool) (stock.Deduction, stock.Code) {
 	if inOrder && w.Verb == stock.Return && d.Status == stock.StatusReturned {
 		return d, ""
 	}
 	if done, known := s.amendments[[2]string{w.OrderID, w.Ref}]; known && w.Amends() {
-		asked := asked(w)
-		if asked.Units == 0 && asked.Extended == 0 {
-			asked.Units = done.Units
-		}
-		if asked != done {
+		if !s.sameAmendment(w, done) {
 			return d, stock.CodeRefReused
 		}
 		return d, ""
@@ -336,8 +358,12 @@ func (s *modelSKU) change(d *stock.Deduction, after stock.Deduction, w stock.Set
 		s.available += back
 	} else if back > 0 {
 		s.put -= back
+		ref := w.Ref
+		if changed := s.model.revisions[w.OrderID]; ref == "" && changed > 0 {
+			ref = stock.AsideRef(changed)
+		}
 		s.movements = append(s.movements, stock.Movement{
-			SKU: d.SKU, Ref: w.OrderID + "\x1e" + w.Ref, Kind: stock.WrittenOff, Quantity: -back, Reason: w.Reason,
+			SKU: d.SKU, Ref: w.OrderID + "\x1e" + ref, Kind: stock.WrittenOff, Quantity: -back, Reason: w.Reason,
 		})
 	}
 }

@@ -87,11 +87,27 @@ func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
 		if err != nil || !status.Stale {
 			return status, err
 		}
-		if err := s.expire(ctx, sku); err != nil { // those units are then shown as reserved, which they are
-			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
+		if !s.expireToShow(ctx, sku) { // those units are then shown as reserved, which they are
+			return status, nil
 		}
 		return s.store.Status(ctx, sku, s.at())
 	})
+}
+
+// expireToShow gives back the units of a SKU's expired reservations, and reports whether it could. Somebody may hold the SKU's rows: few readers
+// wait for them at once, and not for long.
+func (s *Service) expireToShow(ctx context.Context, sku string) bool {
+	if !s.longReads.TryAcquire(1) {
+		return false
+	}
+	defer s.longReads.Release(1)
+	waiting, cancel := context.WithTimeout(ctx, heldWait)
+	defer cancel()
+	err := s.expire(waiting, sku)
+	if err != nil {
+		s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
+	}
+	return err == nil
 }
 
 // MaxSKUPage bounds how many SKUs are read at once: for each of them all segments are summed up.

@@ -84,3 +84,41 @@ func TestReadersLeaveConnections(t *testing.T) {
 		}
 	})
 }
+
+// heldReads is a store in which somebody holds the rows of a SKU whose reservations have expired.
+type heldReads struct{ endless }
+
+func (heldReads) Status(_ context.Context, name string, _ time.Time) (stock.Status, error) {
+	return stock.Status{SKU: name, Stale: name == sku}, nil
+}
+
+func (heldReads) Expire(ctx context.Context, _ string, _ time.Time) (int, error) {
+	<-ctx.Done()
+	return 0, stock.ErrHeld
+}
+
+// TestReadersOfAHeldSKULeavePlaces: somebody holds the rows of a SKU whose reservations have expired. Those who read that SKU do not keep
+// others from reading other SKUs. In virtual time.
+func TestReadersOfAHeldSKULeavePlaces(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		s := serve(t, selling.Config{Store: heldReads{}})
+		start := time.Now()
+		var readers sync.WaitGroup
+		for range 8 {
+			readers.Go(func() {
+				if _, err := s.SKU(t.Context(), sku); err != nil {
+					t.Errorf("a reader of the held SKU: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if _, err := s.SKU(t.Context(), "other"); err != nil || time.Since(start) > 0 {
+			t.Errorf("another SKU was read after %v: %v", time.Since(start), err)
+		}
+		readers.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the held SKU was read after %v", took)
+		}
+	})
+}

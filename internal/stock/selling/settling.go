@@ -262,7 +262,7 @@ func (s *Service) settleOrder(ctx context.Context, to stock.SettleRequest, only 
 	}
 	for tries := 1; lines == nil && (err == nil || errors.Is(err, stock.ErrRevised)); tries++ {
 		overtaken(ctx, tries)
-		if o, err = s.lookUp(ctx, o); err == nil {
+		if o, lines, err = s.lookUp(ctx, o); err == nil && lines == nil {
 			lines, err = s.settleLines(ctx, o)
 		}
 		if late && cameLate(o.Request, err) {
@@ -292,13 +292,14 @@ func listed(lines []stock.Line, sku string) bool {
 	return slices.ContainsFunc(lines, func(l stock.Line) bool { return l.SKU == sku })
 }
 
-// lookUp adds to a settlement of an order what it has to know of it.
-func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (stock.OrderSettlement, error) {
+// lookUp adds to a settlement of an order what it has to know of it. If it was carried out before, on lines that a change has removed since,
+// lookUp returns the lines as they are now.
+func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (found stock.OrderSettlement, done []stock.Deduction, err error) {
 	looking, cancel := context.WithDeadline(ctx, o.Deadline)
 	defer cancel()
 	there, key, err := s.findOrder(looking, o.Keys, o.Request.BuyerID)
 	if err != nil {
-		return o, err
+		return o, nil, err
 	}
 	o.Request.OrderID, o.Request.Revision = key, there.Revision
 	for _, d := range there.Removed {
@@ -309,13 +310,33 @@ func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (stock.Or
 	o.SKUs = slices.Sorted(slices.Values(stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU })))
 	for i, line := range o.Commit {
 		if !slices.Contains(o.SKUs, line.SKU) {
-			return o, stock.Invalid(fmt.Sprintf("lines[%d].sku", i), "must be that of a line of the order")
+			return o, nil, stock.Invalid(fmt.Sprintf("lines[%d].sku", i), "must be that of a line of the order")
 		}
 	}
-	if o.Request.Verb == stock.Extend {
-		o.MostExtend, err = s.longestReservations(looking, o.SKUs...)
+	if o.Request.Verb != stock.Extend {
+		return o, nil, nil
 	}
-	return o, err
+	if before, err := s.extendedBefore(looking, there.Removed, o.Request); before || err != nil {
+		return o, there.Lines, err
+	}
+	o.MostExtend, err = s.longestReservations(looking, o.SKUs...)
+	return o, nil, err
+}
+
+// extendedBefore reports whether lines that are none any more have the extension.
+func (s *Service) extendedBefore(ctx context.Context, removed []stock.Deduction, extension stock.SettleRequest) (bool, error) {
+	for _, d := range removed {
+		h, err := s.store.History(ctx, d.SKU, extension.OrderID)
+		if err != nil {
+			return false, stock.Unavailable(stock.Unwritten(err), "look up the extension")
+		}
+		for _, a := range h.Amendments {
+			if is, err := extension.Replays(a); is {
+				return true, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // settleLines settles the lines of an order in one transaction. It returns nil if the order has to be looked up first.

@@ -224,9 +224,7 @@ func (s *Statements) changeLine(tx Tx, r stock.Revision, plan stock.LinePlan, at
 // moreOf takes more units of a line from the segments, and writes its parts anew.
 func (s *Statements) moreOf(plan stock.LinePlan) {
 	if d := plan.After; plan.TakesAgain() {
-		aside := stock.AsideRef(d.Revision)
-		s.Exec("set_aside_return", d.SKU, d.OrderID, aside)
-		s.Exec("set_aside_write_off", d.SKU, stock.Amendment{OrderID: d.OrderID}.Movement(d.SKU).Ref, stock.Amendment{OrderID: d.OrderID, Ref: aside}.Movement(d.SKU).Ref)
+		s.Exec("set_aside_return", d.SKU, d.OrderID, stock.AsideRef(d.Revision))
 	}
 	var taken Changes
 	for i, units := range plan.Taken.Changes {

@@ -100,9 +100,11 @@ func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservation
 			}
 			return tx.Send(ctx, told)
 		})
-		reservations += some
-		if err != nil || some < stock.ExpireLimit {
+		if err != nil {
 			return reservations, err
+		}
+		if reservations += some; some < stock.ExpireLimit {
+			return reservations, nil
 		}
 	}
 }

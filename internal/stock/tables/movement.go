@@ -34,6 +34,7 @@ func (b Base) move(ctx context.Context, m stock.Movement, terms []byte, how Lock
 		if m.NeedsExpired() {
 			all, expired = statements.LockRefilled(tx, m.SKU, m.At)
 		}
+		statements.Exec("lock_sku", m.SKU) // others may write movements without a segment's row
 		var stocked int64
 		statements.Each(func(row Row) error { return row.Scan(&stocked) }, "stock_put", m.SKU)
 		statements.insertMovement(m, terms).Wrote = wrote(&created)
@@ -56,9 +57,8 @@ func (b Base) move(ctx context.Context, m stock.Movement, terms []byte, how Lock
 	return created && err == nil, err
 }
 
-// insertMovement adds a row to the ledger, and adds it up. It locks the row of the SKU.
+// insertMovement adds a row to the ledger, and adds it up, under the lock of the SKU's row.
 func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
-	s.Exec("lock_sku", m.SKU)
 	defer s.Exec("add_up_ledger", m.SKU)
 	return s.Exec("insert_movement", m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
 }

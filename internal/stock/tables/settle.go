@@ -106,6 +106,7 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	}
 	for _, a := range plan.Amendments {
 		if a.At = at; a.Verb == stock.WriteOff {
+			s.Exec("lock_sku", sku)
 			s.insertMovement(a.Movement(sku), []byte(noTerms)).Wrote = AllOf(1)
 		}
 	}
