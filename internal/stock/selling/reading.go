@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"inventory/internal/stock"
 )
@@ -16,9 +15,6 @@ const (
 	mostReads     = 8
 	mostLongReads = 2
 )
-
-// nameWithin is how long a refusal waits for the names of orders.
-const nameWithin = time.Second
 
 // read waits until a caller may read, and calls from, unless a check has found an error in what is asked for.
 func read[T any](ctx context.Context, s *Service, check error, doing string, from func() (T, error)) (found T, err error) {
@@ -95,13 +91,13 @@ func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
 }
 
 // expireToShow gives back the units of a SKU's expired reservations, and reports whether it could. Somebody may hold the SKU's rows: few readers
-// wait for them at once, and not for long.
+// wait for them at once, and no longer than an order does.
 func (s *Service) expireToShow(ctx context.Context, sku string) bool {
 	if !s.longReads.TryAcquire(1) {
 		return false
 	}
 	defer s.longReads.Release(1)
-	waiting, cancel := context.WithTimeout(ctx, heldWait)
+	waiting, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx))
 	defer cancel()
 	err := s.expire(waiting, sku)
 	if err != nil {
@@ -289,7 +285,7 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 	if !ok || e.LimitOf == "" {
 		return refusal
 	}
-	ctx, cancel := context.WithTimeout(ctx, nameWithin)
+	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx))
 	defer cancel()
 	orders, err := read(ctx, s, nil, "read the buyer's orders", func() ([]stock.Deduction, error) {
 		return s.store.BuyerOrders(ctx, e.CountedAt(), e.LimitOf, namespace != "", mostNamed)
