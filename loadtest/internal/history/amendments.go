@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"inventory/internal/stock"
 )
 
 // amendment is the key of one: each ref of a deduction happens once. The return of all that is left has none.
@@ -163,17 +165,22 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 	}
 }
 
-// writeOffs: each write-off is a line of the ledger, and none is there without one.
+// writeOffs: each write-off is a line of the ledger, and none is there without one. Returns of all that a line held have the same ref, none,
+// also if a change took units again in between.
 func (c *checker) writeOffs(rows []Amendment, movements []Movement) {
 	units := make(map[key]int64) // less those of the ledger
+	of := func(sku, written string) key {
+		id, ref := stock.Movement{Ref: written}.Returned()
+		return key{sku, id + "\x1e" + ref}
+	}
 	for _, a := range rows {
 		if a.Kind == writtenOff {
-			units[key{a.SKU, a.ID + "\x1e" + a.Ref}] += a.Returned
+			units[of(a.SKU, a.ID+"\x1e"+a.Ref)] += a.Returned
 		}
 	}
 	for _, m := range movements {
 		if m.Kind == writtenOff {
-			units[key{m.SKU, m.Ref}] += m.Quantity
+			units[of(m.SKU, m.Ref)] += m.Quantity
 		}
 	}
 	for k, missing := range units {
