@@ -212,6 +212,15 @@ func TestOrdersChange(t *testing.T) {
 			cancel o                                => 200|409
 			left lamp available=9 reserved=0 committed=0
 			left bulb available=9 reserved=0 committed=0`,
+		"a line that a payment has released is taken again by a change": `
+			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
+			order o lamp:1 bulb:2 reserve_for=10m   => 201
+			commit o lamp:1                         => 200 committed
+			pass 1m
+			revise o lamp:1 bulb:1 ref=a            => 200 committed
+			history bulb/o                          => 200 reserved cancelled committed quantity=2 quantity=1
+			left bulb available=4 reserved=0 committed=1`,
 		"a line comes back, is sent out again by a change, and comes back again": `
 			create lamp stock=5                     => 201
 			create bulb stock=5                     => 201

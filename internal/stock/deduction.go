@@ -252,14 +252,15 @@ func (h History) Entries() []Entry {
 		all = append(all, Entry{Kind: kind, Quantity: units, At: at})
 	}
 	committed := cmp.Or(h.Committed, h.Quantity) // if it was
-	retaken := slices.IndexFunc(h.Amendments, func(a Amendment) bool { return a.Verb == Retaken })
-	switch {
-	case retaken >= 0:
-		if a := h.Amendments[retaken]; a.Ended > 0 && a.EndedAt.Before(h.ExpiresAt) {
+	for _, a := range h.Amendments { // what was taken again had ended
+		if a.Ended > 0 && a.EndedAt.Before(h.ExpiresAt) {
 			add(EntryCancelled, a.Ended, a.EndedAt)
 		} else if a.Ended > 0 {
 			add(EntryExpired, a.Ended, a.EndedAt)
 		}
+	}
+	switch {
+	case slices.ContainsFunc(h.Amendments, func(a Amendment) bool { return a.Verb == Retaken }):
 	case !h.ExpiresAt.IsZero() && !h.CommittedAt.Before(h.ExpiresAt):
 		add(EntryExpired, committed, h.ExpiresAt)
 		add(EntryRetaken, committed, h.CommittedAt)

@@ -372,7 +372,7 @@ type Amendment struct {
 	Verb     Verb          // "": one of an older version, whatever it has done
 	Units    int64         // that were given back
 	Taken    int64         // that were taken
-	Ended    int64         // of a retake: units that went back when the reservation ended, unless amendments say so
+	Ended    int64         // of units that are taken again: how many went back when the reservation ended, unless amendments say so
 	EndedAt  time.Time     // when that was
 	Extended time.Duration // how long the reservation lasts from the amendment on
 	Reason   string

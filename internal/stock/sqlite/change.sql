@@ -23,8 +23,15 @@ WHERE sku_id = $1 AND order_id = $2;
 
 -- name: insert_addition
 -- In: $1 sku_id, $2 order_id, $3 ref, $4 kind, $5 units that were taken, $6 the instant
-INSERT INTO additions (sku_id, order_id, ref, kind, units, created_at)
-SELECT d.sku_id, d.order_id, $3, $4, $5, $6 FROM deductions d WHERE d.sku_id = $1 AND d.order_id = $2;
+--
+-- The deduction is still as it was. If it was released, or has expired, without an amendment that says so, this says it.
+INSERT INTO additions (sku_id, order_id, ref, kind, units, ended, ended_at, created_at)
+SELECT d.sku_id, d.order_id, $3, $4, $5,
+       CASE WHEN d.status IN ('cancelled', 'expired') AND NOT EXISTS (
+                SELECT 1 FROM amendments a WHERE a.sku_id = $1 AND a.order_id = $2 AND a.returned IS NOT NULL AND a.created_at = d.ended_at)
+           THEN d.quantity ELSE 0 END,
+       CASE WHEN d.status = 'expired' THEN d.expires_at WHEN d.status = 'cancelled' THEN d.ended_at END, $6
+FROM deductions d WHERE d.sku_id = $1 AND d.order_id = $2;
 
 -- name: set_aside_return
 -- In: $1 sku_id, $2 order_id, $3 a ref for the return of all units that has none

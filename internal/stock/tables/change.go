@@ -205,6 +205,11 @@ func (s *Statements) changeLine(tx Tx, r stock.Revision, plan stock.LinePlan, at
 	}
 	s.Settle(tx, sku, plan.SettlementPlan, at)
 	if more > 0 {
+		kind := stock.Take
+		if d.Status == stock.StatusReserved {
+			kind = stock.Reserve
+		}
+		s.Exec("insert_addition", sku, d.OrderID, r.Change.Ref, string(kind), more, at)
 		s.moreOf(plan)
 	}
 	if plan.Counted > 0 {
@@ -212,13 +217,6 @@ func (s *Statements) changeLine(tx Tx, r stock.Revision, plan stock.LinePlan, at
 	}
 	s.Exec("revise_line", sku, d.OrderID, string(d.Status), d.Quantity, d.Order.Quantity, d.Committed, segment, d.BuyerID,
 		plan.CountedAt, Instant(d.ExpiresAt), d.ReserveFor.Microseconds(), plan.Added, d.Revision, d.Removed).Wrote = AllOf(1)
-	if more > 0 {
-		kind := stock.Take
-		if d.Status == stock.StatusReserved {
-			kind = stock.Reserve
-		}
-		s.Exec("insert_addition", sku, d.OrderID, r.Change.Ref, string(kind), more, at)
-	}
 }
 
 // moreOf takes more units of a line from the segments, and writes its parts anew.
