@@ -252,7 +252,8 @@ func (h History) Entries() []Entry {
 		all = append(all, Entry{Kind: kind, Quantity: units, At: at})
 	}
 	committed := cmp.Or(h.Committed, h.Quantity) // if it was
-	for _, a := range h.Amendments { // what was taken again had ended
+	for _, a := range h.Amendments {
+		// What was taken again had ended.
 		if a.Ended > 0 && a.EndedAt.Before(h.ExpiresAt) {
 			add(EntryCancelled, a.Ended, a.EndedAt)
 		} else if a.Ended > 0 {

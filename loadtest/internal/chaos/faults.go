@@ -156,13 +156,15 @@ func (s *stack) endSessions(ctx context.Context) error {
 	return servers.Execute(ctx, s.DatabaseURL, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 }
 
-// holdRows locks the row of one segment of each SKU, as a session that is stuck does.
+// holdRows locks the row of one segment of each SKU, as a session that is stuck does. It locks them in the order of the service: otherwise they
+// could wait for each other.
 func (s *stack) holdRows(ctx context.Context) (err error) {
 	if s.holder, err = pgx.Connect(ctx, s.DatabaseURL); err != nil {
 		return err
 	}
 	_, err = s.holder.Exec(ctx, `BEGIN; SELECT FROM stock_segments
-		WHERE (sku_id, segment) IN (SELECT DISTINCT ON (sku_id) sku_id, segment FROM stock_segments ORDER BY sku_id, random()) FOR UPDATE`)
+		WHERE (sku_id, segment) IN (SELECT DISTINCT ON (sku_id) sku_id, segment FROM stock_segments ORDER BY sku_id, random())
+		ORDER BY sku_id, segment FOR UPDATE`)
 	return err
 }
 
