@@ -89,16 +89,18 @@ func (c *checker) amended(row Amendment, asked []*Operation) {
 	}
 }
 
-// kept: what was given back counts once, what was taken later does, and no unit is given back that was not held.
+// kept: what was given back counts once, what was taken later does, and no unit is given back that was not held. A commit of some lines may
+// keep fewer units of one than it held: the others go back without an amendment.
 func (c *checker) kept(row Deduction, all []Amendment, later int64) {
 	left := row.Asked + later
 	for _, a := range all {
 		left -= a.Returned
 	}
-	ok := row.Quantity == left
+	inPart := slices.ContainsFunc(c.about[key{row.SKU, row.ID}], func(o *Operation) bool { return o.Only && o.possible() })
+	ok := row.Quantity == left || inPart && row.Quantity < left
 	switch row.State {
 	case returned:
-		ok = left == 0
+		ok = left == 0 || inPart && left > 0
 	case cancelled: // in parts, or all at once
 		ok = ok || left == 0
 	}

@@ -81,5 +81,10 @@ func TestNoComplaintsAboutChanges(t *testing.T) {
 			w.row("b", "r").State = returned
 			w.rows.SKUs[1].Available++
 		},
+		"a payment is for fewer units than a change took": func(w *world) {
+			w.did(Operation{Kind: Change, ID: "s", Ref: "c5", Lines: []Line{{"a", 2}, {"b", 2}}}, tried(10_500, Answer{Status: 503}))
+			w.rows.Changes = append(w.rows.Changes, OrderChange{ID: "s", Ref: "c5", Lines: `[{"sku":"a","quantity":2},{"sku":"b","quantity":2}]`, Created: at(10_505)})
+			w.rows.Additions = append(w.rows.Additions, Addition{"a", "s", 1})
+		},
 	})
 }
