@@ -50,7 +50,7 @@ var notPlanned = map[string]bool{
 }
 
 // allAmendments are the statements that want all amendments of an order.
-var allAmendments = map[string]bool{"prunable": true, "delete_amendments": true, "amendments_of": true, "insert_retake": true, "forget_in_deduction": true}
+var allAmendments = map[string]bool{"prunable": true, "delete_amendments": true, "amendments_of": true, "insert_retake": true, "insert_addition": true, "forget_in_deduction": true}
 
 // slow returns what is slow about a plan, "" if nothing is. The statement may want all amendments of an order.
 func slow(plan []string, allAmendments bool) string {
