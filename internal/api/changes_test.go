@@ -270,7 +270,10 @@ func TestOrdersChange(t *testing.T) {
 			revise o bulb:1 ref=a                   => 200 expires_at=2026-11-27T09:30:00Z
 			2 x extend o reserve_for=30m ref=r      => 2 x 200 expires_at=2026-11-27T09:30:00Z !expires_at=2026-11-27T09:35:00Z
 			extend o reserve_for=40m ref=r          => 422 ref_reused
-			extend o reserve_for=40m ref=s          => 200 expires_at=2026-11-27T09:45:00Z`,
+			extend o reserve_for=40m ref=s          => 200 expires_at=2026-11-27T09:45:00Z
+			pass 41m
+			extend o reserve_for=30m ref=r          => 200 expired !reserved
+			left bulb available=5 reserved=0 committed=0`,
 		"rv commit after a change that ended": `
 			create lamp stock=5                     => 201
 			create bulb stock=5                     => 201

@@ -129,7 +129,7 @@ func TestCleanerEndsAfterALastTry(t *testing.T) {
 	})
 }
 
-// A server is silent for long, and much is to be cleaned up there. What no longer matters is forgotten, however much it is.
+// A server is silent for long, and much is to be cleaned up there. Calls that no longer matter are forgotten, however many they are.
 func TestCleanerForgetsWhatNoLongerMatters(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()

@@ -12,7 +12,7 @@ type budget struct {
 	at   time.Time // until when the time has been counted
 }
 
-// What a process earns. Leases are short in here, and whoever waits asks again when one ends. A candidate of a RedLock that gets some
+// The earnings of a process. Leases are short in here, and whoever waits asks again when one ends. A candidate of a RedLock that gets some
 // servers and not enough also asks after pauses, of 50 ms at most.
 const (
 	perCall      = 10

@@ -316,8 +316,13 @@ func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (found st
 	if o.Request.Verb != stock.Extend {
 		return o, nil, nil
 	}
-	if before, err := s.extendedBefore(looking, there.Removed, o.Request); before || err != nil {
-		return o, there.Lines, err
+	before, err := s.extendedBefore(looking, there.Removed, o.Request)
+	if err != nil {
+		return o, nil, err
+	}
+	if before {
+		done, err = s.linesUpToDate(looking, there.Lines)
+		return o, done, err
 	}
 	o.MostExtend, err = s.longestReservations(looking, o.SKUs...)
 	return o, nil, err

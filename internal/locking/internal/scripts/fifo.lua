@@ -1,4 +1,4 @@
--- What the scripts of first-come locks, FairMutex and RWMutex, have in common. A FairMutex is the writing side of such
+-- The common part of the scripts of first-come locks, FairMutex and RWMutex. A FairMutex is the writing side of such
 -- a lock: nobody reads it.
 --
 -- KEYS  1 tombstone of an attempt (the clock where none is meant),
