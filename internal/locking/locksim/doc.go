@@ -2,8 +2,8 @@
 // that RedLocks are on, with a network between them that delays, loses, repeats, cuts and parts, servers that stand
 // still, restart, forget and set their clocks, keys that vanish one by one, subscriptions that are refused, die silently or
 // are not counted, wake-ups that are lost, doubled, late or about another lock, and processes that stop or die. A seed
-// decides all of it, and the history of a seed is the same each time it is played. Promises that hold at any time are
-// checked all the time.
+// decides all of it, and a seed that is played again gives the same history, at the latest after some plays. Promises that hold at
+// any time are checked all the time.
 //
 //	go test ./internal/locking/locksim -run '^TestSimulation$' -sim.seed=N            the history of a seed again
 //	go test ./internal/locking/locksim -run '^TestSimulationOfRedLocks$' -sim.seed=N    the same on several servers
@@ -15,8 +15,8 @@
 // miniredis, which runs the real scripts and is reached in memory; the clients are real, with their pools
 // and retries. Between the two, a link per connection cuts the bytes into requests and answers. The fate
 // of each is drawn from the seed, its sender, its time and its text. An agenda lets one thing happen at a
-// time and waits until all is at rest, so that chance has no say in the order of things. Where two goroutines
-// of a process are ready at one moment, Go's scheduler decides all the same: few seeds have two histories.
+// time and waits until all is at rest, so that chance has no say in the order of things. Where two goroutines or timers
+// of a process are ready at one moment, Go decides by chance all the same: some seeds have a few histories.
 //
 // # What is checked
 //
