@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -37,6 +38,41 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	return result, err
 }
 
+// caution says when not to try a statement that fails if an order is known. After one that failed so many batches do without it, and
+// after each further failure in a row twice as many. So orders that are often repeated cost little more than without it.
+type caution struct {
+	mu           sync.Mutex
+	failed, left int
+}
+
+const (
+	skippedFirst = 16
+	skippedMost  = 1024
+)
+
+// skips reports whether the next batch is to do without it.
+func (c *caution) skips() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		return false
+	}
+	c.left--
+	return true
+}
+
+// note notes whether a try failed.
+func (c *caution) note(failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !failed {
+		c.failed = 0
+		return
+	}
+	c.left = min(skippedFirst<<c.failed, skippedMost)
+	c.failed = min(c.failed+1, skippedFirst)
+}
+
 // batchRow is the row that the statement of a batch returns.
 type batchRow struct {
 	before, after *int64 // what the segment held and holds; before nil: no such row, after nil: unchanged
@@ -47,10 +83,20 @@ type batchRow struct {
 	stale         bool     // reservations have expired whose units are not back
 }
 
-// deductAtOnce sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
-// fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
+// deductAtOnce writes the batch by a statement, or by a second one if an order of a batch is known that was expected to be new. It reports
+// false, with nothing written, if the batch does not fit, the fence or the layout does not match, the SKU is not sold now, or a race or a
+// wait for an order id aborted the statement.
 func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
-	w, err := s.sendBatch(ctx, batch)
+	var w batchRow
+	known := batch.Limit > 0 || s.sharing.allNew.skips()
+	if !known {
+		w, err = s.sendNew(ctx, batch)
+		known = StateOf(err) == uniqueViolation
+		s.sharing.allNew.note(known)
+	}
+	if known {
+		w, err = s.sendBatch(ctx, batch)
+	}
 	if nothingWritten(err) {
 		return result, false, nil
 	}
@@ -79,20 +125,42 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, w batchRow) (re
 	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
-// sendBatch sends the statement of a batch.
-func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
-	statement, c := "deduct", tables.ArraysOf(batch.Orders)
-	args := []any{
+// argumentsOf returns the arguments that the statements of a batch share, and the texts of its orders, which come last.
+func (s *Store) argumentsOf(batch stock.Batch) (args, texts []any) {
+	c := tables.ArraysOf(batch.Orders)
+	return []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.OrderIDs, c.Quantities, c.Reserves, batch.Units(), instant(batch.At), batch.Layout,
 		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
+	}, c.Texts
+}
+
+// sendNew sends the statement of a batch whose orders are all new. It fails if one is not.
+func (s *Store) sendNew(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
+	args, texts := s.argumentsOf(batch)
+	var at time.Time
+	var left int64
+	sent := time.Now()
+	found, err := tables.One(ctx, s.pool.writing(), []any{&at, &left, nil}, "deduct_new", append(args, texts...)...)
+	if err != nil || !found {
+		return w, err
 	}
-	columns := []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
+	if batch.At.IsZero() {
+		s.clock.note(sent, at)
+	}
+	before := left + batch.Units()
+	return batchRow{before: &before, after: &left, orders: len(batch.Orders), at: &at}, nil
+}
+
+// sendBatch sends the statement of a batch of which some orders may be known.
+func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
+	statement, columns := "deduct", []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
+	args, texts := s.argumentsOf(batch)
 	if batch.Limit > 0 {
 		statement, args, columns = "deduct_limited", append(args, batch.Limit, s.pool.swept.Until(batch.At), batch.CountedAt()), append(columns, &w.limited, &w.stale)
 	}
 	sent := time.Now()
-	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, c.Texts...)...)
+	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, texts...)...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}

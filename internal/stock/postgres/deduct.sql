@@ -1,4 +1,5 @@
--- Take a batch of orders from one segment: all of them, or none. For SKUs without a buyer limit; see deduct_limited.sql.
+-- Take a batch of orders from one segment: all that are new, or none. For SKUs without a buyer limit; see deduct_limited.sql. It is sent if
+-- some orders are expected to be known; see deduct_new.sql.
 --
 -- In:  $1 sku_id, $2 segment, $3 fencing token (0: no lock), $4 its owner,
 --      $5 order ids, $6 quantities, $7 for how many microseconds each is reserved (0, or null for the array: committed at

@@ -23,6 +23,7 @@ const (
 	duplicateStatement   = "42P05"
 	inventory            = "IN"
 	required             = "IN002" // of inventory_require
+	uniqueViolation      = "23505"
 )
 
 // translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.

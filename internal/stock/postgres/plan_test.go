@@ -3,10 +3,13 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock/postgres"
@@ -80,6 +83,28 @@ func slow(plan []string, allAmendments bool) string {
 		}
 	}
 	return ""
+}
+
+// TestNumbersAreBig: PostgreSQL takes a parameter that is compared with a small number for an integer of 32 bits, unless its cast says
+// what it is. Tokens and instants are larger.
+func TestNumbersAreBig(t *testing.T) {
+	t.Parallel()
+	conn := connection(t)
+	for name, statement := range postgres.Statements() {
+		if notPlanned[name] {
+			continue
+		}
+		prepared, err := conn.Prepare(t.Context(), name, statement.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, kind := range prepared.ParamOIDs {
+			number, cast := regexp.MustCompile(fmt.Sprintf(`\$%d [=<>]+ \d`, n+1)), fmt.Sprintf("$%d::integer", n+1)
+			if kind == pgtype.Int4OID && number.MatchString(statement.Text) && !strings.Contains(statement.Text, cast) {
+				t.Errorf("%s: its $%d is compared with a number, so it has 32 bits", name, n+1)
+			}
+		}
+	}
 }
 
 // connection is a connection of a store on its own database.

@@ -45,6 +45,8 @@ type sharing struct {
 	*gatherer[taking, taken]
 	which tables.Sharing
 	alone atomic.Bool // a batch that found nothing under way is written by itself
+	// allNew says whether a batch that is written by itself is expected to have no known orders.
+	allNew caution
 	// After each write in one statement for all that fails, about twice as many as the last time are not tried so: one row that is
 	// always held, or orders that are repeated again and again, cost the others little. These belong to the writer.
 	failed, careful int

@@ -23,6 +23,7 @@ import (
 // counter counts the statements of batches, and the transactions.
 type counter struct {
 	together, shared, alone, begun atomic.Int64
+	allNew                         atomic.Int64 // of alone, those that expect no known order
 
 	delay atomic.Int64 // of each of them, in nanoseconds of virtual time
 }
@@ -57,6 +58,9 @@ func (c *counter) count(sql string) {
 		c.together.Add(1)
 	case sql == statements.Of("take_each").Text:
 		c.shared.Add(1)
+	case sql == statements.Of("deduct_new").Text:
+		c.allNew.Add(1)
+		c.alone.Add(1)
 	case sql == statements.Of("deduct").Text, sql == statements.Of("deduct_limited").Text:
 		c.alone.Add(1)
 	default:

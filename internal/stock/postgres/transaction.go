@@ -189,8 +189,8 @@ func (t transaction) Expire(statements *tables.Statements, sku string, at time.T
 // Swept implements [tables.Tx].
 func (t transaction) Swept() *tables.Swept { return t.db.swept }
 
-// waitedLong is how old the instant of a decision may be when its last row is written. It is as long as deduct.sql and
-// deduct_limited.sql wait.
+// waitedLong is how old the instant of a decision may be when its last row is written. It is as long as the
+// statements of a batch wait.
 const waitedLong = 50 * time.Millisecond
 
 // inTime makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
