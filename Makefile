@@ -267,6 +267,12 @@ generate: ## Generate the code
 list-helpers: ## Write the list of helpers of each package's tests
 	$(GO) test -count 1 -run '^TestHelpersAreListed$$' ./internal/busytest -write
 
+# Of the modules that this one names itself. Those of the tools follow their own releases.
+.PHONY: list-outdated
+list-outdated: ## List the modules that have newer versions
+	@$(GO) list -m -u -f '{{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}' \
+		$$($(GO) list -m -f '{{if not (or .Indirect .Main)}}{{.Path}}{{end}}' all) | { grep . || echo 'none is'; }
+
 .PHONY: bench
 bench: servers ## Run the benchmarks and print their statistics
 	@mkdir -p out
