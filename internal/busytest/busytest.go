@@ -26,7 +26,7 @@ import (
 
 // Patience is how long a test waits for something that has to happen. It bounds no behaviour: it ends a test that would
 // otherwise hang until the time of its package is over.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // leastTries is how often Soon asks at least: on a machine that is very busy, what is asks may take a minute.
 const leastTries = 20
