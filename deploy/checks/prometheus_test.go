@@ -3,6 +3,7 @@ package checks_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -129,6 +130,41 @@ func TestBoardAndAlertsAskForWhatThereIs(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			m.check(t, p.Title, target.Expr)
+		}
+	}
+}
+
+// TestBoardShowsAnyJob: the board asks for the jobs and the processes that its variables name, and for no other.
+func TestBoardShowsAnyJob(t *testing.T) {
+	t.Parallel()
+	var board struct {
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
+	}
+	text, err := os.ReadFile("grafana/inventory.json")
+	if err == nil {
+		err = json.Unmarshal(text, &board)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := make(map[string]string)
+	for _, v := range board.Templating.List {
+		queries[v.Name] = v.Definition
+	}
+	if want := map[string]string{
+		"datasource": "", "job": "label_values(inventory_build_info, job)", "instance": `label_values(inventory_build_info{job=~"$job"}, instance)`,
+	}; !maps.Equal(queries, want) {
+		t.Errorf("the variables are %q, want %q", queries, want)
+	}
+	for _, p := range panels(t) {
+		for _, target := range p.Targets {
+			for _, selector := range regexp.MustCompile(`\{[^}]*\}`).FindAllString(target.Expr, -1) {
+				if !strings.HasPrefix(selector, `{job=~"$job",instance=~"$instance"`) {
+					t.Errorf("%s: %s", p.Title, selector)
+				}
+			}
 		}
 	}
 }

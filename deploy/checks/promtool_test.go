@@ -75,7 +75,7 @@ func alertCases() map[string]alertCase {
 			quiet:  buckets(`inventory_batch_seconds_bucket{instance="a",`, "0+100x30"),
 			labels: map[string]string{"instance": "a"},
 		},
-		"InventoryLocksFail":   {fires: one("inventory_locks_fail", "1x30"), quiet: one("inventory_locks_fail", idle)},
+		"InventoryLocksFail":   {fires: one("inventory_locks_failing", "1x30"), quiet: one("inventory_locks_failing", idle)},
 		"InventoryNoticesFail": {fires: one("inventory_notices_failing", "1x30"), quiet: one("inventory_notices_failing", idle)},
 		"InventoryFencedOut":   {fires: one("inventory_fenced_out_total", "0+2x30"), quiet: one("inventory_fenced_out_total", "0x25 1x5")},
 		"InventoryLocksLost": {

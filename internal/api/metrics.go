@@ -32,7 +32,7 @@ type Metrics struct {
 	MergeSeconds    *prometheus.HistogramVec `name:"merge_seconds" by:"locked" help:"Time of a merge with the wait for its locks."`
 	MergedOrders    prometheus.Counter       `name:"merged_orders_total" help:"Orders that took from several segments."`
 	LockSeconds     *prometheus.HistogramVec `name:"lock_wait_seconds" by:"got" help:"Time a worker waited for a lock, and whether it got it."`
-	LocksFailing    prometheus.Gauge         `name:"locks_fail" help:"1 while workers do without locks because locks fail: the breaker is open."`
+	LocksFailing    prometheus.Gauge         `name:"locks_failing" help:"1 while workers do without locks because locks fail: the breaker is open."`
 	QueueSeconds    prometheus.Histogram     `name:"queue_seconds" help:"Time of an order in its SKU's queue."`
 	FencedWrites    prometheus.Counter       `name:"fenced_out_total" help:"Writes refused because of an old fencing token."`
 	FiredGuards     prometheus.Counter       `name:"guard_fired_total" help:"Database constraints that fired; above 0 means a bug, or a write by another program."`
@@ -40,11 +40,11 @@ type Metrics struct {
 	RememberSeconds prometheus.Histogram     `name:"sold_out_remember_seconds" help:"Time to read the accepted order ids of a SKU that sold out."`
 	NoticesFailing  prometheus.Gauge         `name:"notices_failing" help:"1 while this process misses notifications of restocks by others."`
 
-	SettledOrders    prometheus.Histogram     `name:"settled_orders" help:"Commits and cancels written together."`
-	SettleSeconds    prometheus.Histogram     `name:"settle_seconds" help:"Time to write commits and cancels."`
-	Expired          prometheus.Counter       `name:"expired_reservations_total" help:"Reservations that expired and whose units are back."`
-	OrderSeconds     *prometheus.HistogramVec `name:"order_seconds" by:"locked" help:"Time to write an order of several SKUs, under the guard alone."`
-	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time that a change of a SKU's segments took."`
+	SettledOrders    prometheus.Histogram `name:"settled_orders" help:"Commits and cancels written together."`
+	SettleSeconds    prometheus.Histogram `name:"settle_seconds" help:"Time to write commits and cancels."`
+	Expired          prometheus.Counter   `name:"expired_reservations_total" help:"Reservations that expired and whose units are back."`
+	OrderSeconds     prometheus.Histogram `name:"order_seconds" help:"Time to write an order of several SKUs, or a change of one."`
+	ResegmentSeconds prometheus.Histogram `name:"resegment_seconds" help:"Time that a change of a SKU's segments took."`
 }
 
 // Answering returns how many requests are being answered now.
@@ -96,7 +96,7 @@ func (m *Metrics) begin() {
 		}
 	}
 	for _, yes := range []string{"true", "false"} {
-		for _, vec := range []*prometheus.HistogramVec{m.BatchSeconds, m.MergeSeconds, m.LockSeconds, m.OrderSeconds} {
+		for _, vec := range []*prometheus.HistogramVec{m.BatchSeconds, m.MergeSeconds, m.LockSeconds} {
 			vec.WithLabelValues(yes)
 		}
 	}
@@ -222,7 +222,7 @@ func (m *Metrics) Note(a selling.Activity) {
 		m.MergedOrders.Add(float64(a.Merged))
 		m.MergeSeconds.WithLabelValues(locked).Observe(seconds)
 	case selling.OrderWritten:
-		m.OrderSeconds.WithLabelValues(locked).Observe(seconds)
+		m.OrderSeconds.Observe(seconds)
 	case selling.SettlementWritten:
 		m.SettledOrders.Observe(count)
 		m.SettleSeconds.Observe(seconds)

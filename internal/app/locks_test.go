@@ -230,8 +230,8 @@ func TestMetricShowsThatLocksFail(t *testing.T) {
 	orders := int64(0)
 	sellUntil := func(failing int64) {
 		t.Helper()
-		busytest.Soon(t, fmt.Sprint("inventory_locks_fail is ", failing), func() bool {
-			if s.metric(s.apps[0], "inventory_locks_fail") == failing {
+		busytest.Soon(t, fmt.Sprint("inventory_locks_failing is ", failing), func() bool {
+			if s.metric(s.apps[0], "inventory_locks_failing") == failing {
 				return true
 			}
 			answer, err := service.Deduct(t.Context(), "cold", client.NewDeduction{OrderID: fmt.Sprint(orders), Quantity: 1})
@@ -272,5 +272,5 @@ func TestAnEmbeddedRedLockLocks(t *testing.T) {
 	t.Parallel()
 	a := start(t, app.Config{RedisURL: app.Embedded, Lock: app.LockRed})
 	ready(t, a, "ok")
-	busytest.Soon(t, "inventory_locks_fail is 0", func() bool { return (&site{t: t}).metric(a, "inventory_locks_fail") == 0 })
+	busytest.Soon(t, "inventory_locks_failing is 0", func() bool { return (&site{t: t}).metric(a, "inventory_locks_failing") == 0 })
 }

@@ -69,13 +69,13 @@ func TestAReplicaGivesNoLocks(t *testing.T) {
 	replica := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartReplica(ctx, master) })
 	a, log := onRedis(t, replica.URL())
 	s := &site{t: t}
-	if !strings.Contains(log.String(), "locks fail") || s.metric(a, "inventory_locks_fail") != 1 {
-		t.Errorf("inventory_locks_fail is %d, and the log says:\n%s", s.metric(a, "inventory_locks_fail"), log.String())
+	if !strings.Contains(log.String(), "locks fail") || s.metric(a, "inventory_locks_failing") != 1 {
+		t.Errorf("inventory_locks_failing is %d, and the log says:\n%s", s.metric(a, "inventory_locks_failing"), log.String())
 	}
 	ready(t, a, "failing")
 	do(t, replica, "REPLICAOF NO ONE")
 	ready(t, a, "ok")
-	busytest.Soon(t, "inventory_locks_fail is 0", func() bool { return s.metric(a, "inventory_locks_fail") == 0 })
+	busytest.Soon(t, "inventory_locks_failing is 0", func() bool { return s.metric(a, "inventory_locks_failing") == 0 })
 }
 
 // TestReadyzShowsWhetherLocksWork: a Redis that answers PING may give no locks.

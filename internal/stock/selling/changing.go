@@ -51,6 +51,7 @@ func (s *Service) changeLines(ctx context.Context, deadline time.Time, keys []st
 			return false, stock.Unwritten(err)
 		}
 		r.Deadline = deadline
+		start := time.Now()
 		done, err := s.store.ChangeOrder(ctx, r)
 		s.noteGuard(r.Lines[0].SKU, err)
 		switch skus := stock.Column(r.Lines, func(l stock.RevisedLine) string { return l.SKU }); {
@@ -65,7 +66,7 @@ func (s *Service) changeLines(ctx context.Context, deadline time.Time, keys []st
 			return false, err
 		case s.freedInGroup(ctx, err, &freed):
 		case !errors.Is(err, stock.ErrRevised) && !errors.Is(err, stock.ErrLayout):
-			s.tellChange(r, done, err)
+			s.tellChange(r, done, time.Since(start), err)
 			return done.Created, err
 		}
 	}
@@ -137,9 +138,9 @@ func (s *Service) revisedLine(r stock.Revision, view stock.View, sku string, was
 	return line
 }
 
-// tellChange tells of units that have come back and of those that were sold.
-func (s *Service) tellChange(r stock.Revision, done stock.Revised, err error) {
-	start := s.now()
+// tellChange tells of units that have come back and of those that were sold, by a write that took some time.
+func (s *Service) tellChange(r stock.Revision, done stock.Revised, took time.Duration, err error) {
+	now := s.now()
 	for i, line := range r.Lines {
 		switch {
 		case err != nil:
@@ -150,11 +151,11 @@ func (s *Service) tellChange(r stock.Revision, done stock.Revised, err error) {
 			if more := plan.More(); more > 0 {
 				s.soldOut.invalidate(line.SKU)
 				s.changed(line.SKU, 0)
-				s.events.Publish(stock.Event{Kind: stock.EventSale, SKU: line.SKU, Orders: 1, Units: more, At: start})
+				s.events.Publish(stock.Event{Kind: stock.EventSale, SKU: line.SKU, Orders: 1, Units: more, At: now})
 			}
 		}
 	}
 	if done.Created {
-		s.observe(Activity{Kind: OrderWritten, Count: len(r.Lines)})
+		s.observe(Activity{Kind: OrderWritten, Count: len(r.Lines), Took: took})
 	}
 }

@@ -359,7 +359,7 @@ const (
 	poolWaits   Quantity = "inventory_database_pool_waits_total"
 	poolSeconds Quantity = "inventory_database_pool_wait_seconds_total"
 	queued      Quantity = "inventory_queue_orders"
-	locksFail   Quantity = "inventory_locks_fail" // services whose breaker is open
+	locksFail   Quantity = "inventory_locks_failing" // services whose breaker is open
 	Goroutines  Quantity = "go_goroutines"
 	Memory      Quantity = "process_resident_memory_bytes"
 )
