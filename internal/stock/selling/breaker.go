@@ -71,7 +71,7 @@ func (s *Service) probeUntilClosed(sku string) {
 
 // probe takes a lock that no worker takes, and gives it back.
 func (s *Service) probe(sku string) error {
-	hold, err := s.lock(sku, noSegment).TryLock(s.base, locking.Wait(lockWait))
+	hold, err := s.lock(sku, probeSegment).TryLock(s.base, locking.Wait(lockWait))
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,11 @@ const (
 // segments: each stays at one that no other process holds.
 const triedLocks = 3
 
-// noSegment is the segment of a worker that has not sold yet.
-const noSegment = -1
+// In place of the number of a segment, beside [stock.AllSegments].
+const (
+	probeSegment = -2 // whose lock no worker takes
+	noSegment    = -3 // of a worker that has not sold yet
+)
 
 // segmentLock is the segment from which a worker sells, and its lock if the worker holds it. The lock saves waiting for rows
 // and decides nothing: without it the worker writes under the guard.

@@ -239,7 +239,7 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 	var refused []*stock.Error
 	for i, line := range order.Lines {
 		view := views[line.SKU]
-		p.Lines[i] = placedLine(view, noSegment)
+		p.Lines[i] = placedLine(view, stock.AllSegments)
 		left := stock.Sum(view.Segments)
 		if e, ok := errors.AsType[*stock.Error](s.refuses(view.Terms, line.SKU, order.Of(line))); ok {
 			named := *e
@@ -276,7 +276,7 @@ func isRefusal(err error) bool {
 func fromFreeRows(lines []stock.Batch) []stock.Batch {
 	free := slices.Clone(lines)
 	for i := range free {
-		free[i].Segment, free[i].Parts, free[i].FreeRows = noSegment, nil, true
+		free[i].Segment, free[i].Parts, free[i].FreeRows = stock.AllSegments, nil, true
 	}
 	return free
 }
@@ -420,7 +420,7 @@ func (s *seen) place(order stock.MultiOrder, allowed func(stock.View, stock.Line
 		case k.take(line.Quantity):
 			lines[i] = placedLine(k.View, k.segment)
 		case stock.Sum(k.Segments) >= line.Quantity:
-			lines[i] = placedLine(k.View, noSegment)
+			lines[i] = placedLine(k.View, stock.AllSegments)
 			lines[i].Parts = stock.TakeFromFullest(k.Segments, line.Quantity)
 		default:
 			return nil, false
