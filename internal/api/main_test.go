@@ -324,6 +324,21 @@ func (s *site) sendWith(header http.Header, method, path, body string) answer {
 	})
 }
 
+// do sends a request, so many times at most. A body that is too large is answered before its end, and a slow client may still write when
+// the server has waited long enough for it to read the answer.
+func (s *site) do(request *http.Request, tries int) (*http.Response, error) {
+	response, err := s.client.Do(request)
+	if cut := errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET); !cut || tries == 1 {
+		return response, err
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	request.Body = body
+	return s.do(request, tries-1)
+}
+
 func (s *site) sendOnce(header http.Header, method, path, body string) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -334,15 +349,7 @@ func (s *site) sendOnce(header http.Header, method, path, body string) answer {
 	if body == "" {
 		request.Header.Del("Content-Type")
 	}
-	// A body that is too large is answered before its end. A slow client may still write when the server has waited long enough for it to
-	// read the answer.
-	var response *http.Response
-	busytest.Soon(s.t, "the answer is read before the connection ends", func() bool {
-		if request.Body, err = request.GetBody(); err == nil {
-			response, err = s.client.Do(request)
-		}
-		return !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET)
-	})
+	response, err := s.do(request, 20)
 	if err != nil {
 		s.t.Fatal(err)
 	}
