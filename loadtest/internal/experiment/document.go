@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -214,19 +215,59 @@ func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }
 
-// plots have a dot of each contender for the first exact metric.
+// plots have a dot of each contender for the first exact metric: a row for each case that was measured, and in it a colour for each
+// of those that are compared in it.
 func (r Result) plots() []report.Plot {
 	exact := r.exact()
 	if len(exact) == 0 {
 		return nil
 	}
-	metric, dots := exact[0].Name, report.Series{}
+	metric := exact[0].Name
 	p := report.Plot{Name: report.PlotName(r.Name, metric), Title: metric, Kind: report.Dots, Y: report.Axis{Label: metric, Log: true}}
 	for _, c := range r.Case.Contenders {
 		e := r.Of(c.Name, metric)
-		p.Categories = append(p.Categories, c.Name)
-		dots.Y, dots.Low, dots.High = append(dots.Y, e.Value), append(dots.Low, e.Low), append(dots.High, e.High)
+		if math.IsNaN(e.Value) && len(r.Rounds) > 0 {
+			continue
+		}
+		colour, row := r.Case.place(c)
+		i := slices.Index(p.Categories, row)
+		if i < 0 {
+			i, p.Categories = len(p.Categories), append(p.Categories, row)
+		}
+		n := slices.IndexFunc(p.Series, func(s report.Series) bool { return s.Name == colour })
+		if n < 0 {
+			n, p.Series = len(p.Series), append(p.Series, report.Series{Name: colour})
+		}
+		s := &p.Series[n]
+		for len(s.Y) <= i { // the rows before, of which it has none
+			s.Y, s.Low, s.High = append(s.Y, math.NaN()), append(s.Low, math.NaN()), append(s.High, math.NaN())
+		}
+		s.Y[i], s.Low[i], s.High[i] = e.Value, e.Low, e.High
 	}
-	p.Series = []report.Series{dots}
 	return []report.Plot{p}
+}
+
+// mostColours bounds how many contenders share a row.
+const mostColours = 3
+
+// place returns the colour and the row of a contender. If contenders differ in several factors, and in the first of them by few levels,
+// those have colours, and the other factors make the rows.
+func (c Case) place(one Contender) (colour, row string) {
+	levels := make(map[string]bool)
+	for _, other := range c.Contenders {
+		if len(other.Levels) < 2 {
+			return "", one.Name
+		}
+		levels[other.Levels[0]] = true
+	}
+	if len(levels) > mostColours {
+		return "", one.Name
+	}
+	words := slices.Clone(one.Levels[1:])
+	for i, word := range words {
+		if _, err := strconv.Atoi(strings.ReplaceAll(word, ",", "")); err == nil {
+			words[i] = word + " " + c.Factors[i+1]
+		}
+	}
+	return one.Levels[0], strings.Join(words, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,39 @@ func TestRoundsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestContendersHaveColoursAndCasesRows: two things that are compared in three cases make three rows in two colours, and a case that was not
+// measured has no row.
+func TestContendersHaveColoursAndCasesRows(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		c := Case{Factors: []string{"", "SKUs", "callers"}, Metrics: []Metric{{Name: sold, Exact: true}}}
+		for n, levels := range [][]string{{"ours", "hot", "64"}, {"theirs", "hot", "64"}, {"ours", "hot", "512"}, {"theirs", "hot", "512"}, {"theirs", "many", "64"}} {
+			one := steady(strings.Join(levels, " "), float64(n+1))
+			if one.Levels = levels; levels[1] == "many" {
+				one.Play = func(context.Context, time.Duration) (Sample, error) { return Sample{}, nil }
+			}
+			c.Contenders = append(c.Contenders, one)
+		}
+		plots := Run(t.Context(), c, Rules{Window: time.Second}).plots()
+		if len(plots) != 1 || !slices.Equal(plots[0].Categories, []string{"hot, 64 callers", "hot, 512 callers"}) {
+			t.Fatalf("got %+v", plots)
+		}
+		for n, want := range []struct {
+			name   string
+			values []float64
+		}{{"ours", []float64{1, 3}}, {"theirs", []float64{2, 4}}} {
+			if got := plots[0].Series[n]; got.Name != want.name || !slices.Equal(got.Y, want.values) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+		c.Contenders = c.Contenders[:1]
+		c.Contenders[0].Levels = []string{"alone"}
+		if plots := Run(t.Context(), c, Rules{Window: time.Second}).plots(); !slices.Equal(plots[0].Categories, []string{"ours hot 64"}) || len(plots[0].Series) != 1 {
+			t.Errorf("by name: got %+v", plots)
+		}
+	})
 }
 
 func TestTheSeedDecidesTheOrder(t *testing.T) {

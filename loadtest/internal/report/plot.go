@@ -266,12 +266,18 @@ func decades(low, high float64) (ticks plot.ConstantTicks) {
 	return ticks
 }
 
-// shortened are the categories from below, with names that leave room for bars.
+// shortened are the categories from below, with names that leave room for bars. A long name keeps its beginning and its end. If two were
+// alike then, all stay whole.
 func (p Plot) shortened() (names []string) {
-	const most = 40
+	const half = 20
 	for _, name := range p.Categories {
-		if letters := []rune(name); len(letters) > most {
-			name = string(letters[:most-1]) + "…"
+		if letters := []rune(name); len(letters) > 2*half {
+			name = string(letters[:half-1]) + "…" + string(letters[len(letters)-half:])
+		}
+		if slices.Contains(names, name) {
+			names = slices.Clone(p.Categories)
+			slices.Reverse(names)
+			return names
 		}
 		names = append([]string{name}, names...)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestPlotsTellWhatIsInThem(t *testing.T) {
 	want := map[string][]string{
 		"rate":              {"answers per second", "sold out", "retries begin"},
 		"latency-over-time": {">100<", "p99 of accepted"},
-		"contenders":        {"one row, no lock", "one Redis lock, bsm/redislock, by three…", "80,548", "512 callers", ">10,000<"},
+		"contenders":        {"one row, no lock", "one Redis lock, bsm…, by three processes", "80,548", "512 callers", ">10,000<"},
 		"segments":          {">16<", "15,400"},
 	}
 	for _, p := range sample().plots() {
@@ -73,6 +74,24 @@ func TestAnyNumbersCanBeDrawn(t *testing.T) {
 		}
 		wantDrawing(t, p)
 	})
+}
+
+// TestNoTwoLabelsLookAlike: long labels are cut, unless that hides what they differ in.
+func TestNoTwoLabelsLookAlike(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ categories, want []string }{
+		"short":             {[]string{"a", "b"}, []string{"b", "a"}},
+		"long":              {[]string{"an afternoon's over HTTP, uniform over 1,000, 64 callers"}, []string{"an afternoon's over…er 1,000, 64 callers"}},
+		"differ in the end": {[]string{strings.Repeat("x", 50) + " 64", strings.Repeat("x", 50) + " 512"}, []string{strings.Repeat("x", 19) + "…" + strings.Repeat("x", 16) + " 512", strings.Repeat("x", 19) + "…" + strings.Repeat("x", 17) + " 64"}},
+		"differ inside": {
+			[]string{strings.Repeat("x", 30) + "1" + strings.Repeat("x", 30), strings.Repeat("x", 30) + "2" + strings.Repeat("x", 30)},
+			[]string{strings.Repeat("x", 30) + "2" + strings.Repeat("x", 30), strings.Repeat("x", 30) + "1" + strings.Repeat("x", 30)},
+		},
+	} {
+		if got := (Plot{Categories: c.categories}).shortened(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
 }
 
 func TestPlotNamesArePlain(t *testing.T) {
