@@ -143,14 +143,18 @@ func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 // gitTimeout bounds what git may take.
 const gitTimeout = 5 * time.Second
 
-// revision is the revision of the source in whose folder this program runs, with -dirty if a file of it has changed; "" where there
-// is none.
+// revision is the revision of the source in whose folder this program runs, with -dirty if a file of it has changed that is no page of
+// results; "" where there is none.
 func revision(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty").Output()
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(out))
+	changed := exec.CommandContext(ctx, "git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs/benchmarks")
+	if changed.Run() != nil {
+		return strings.TrimSpace(string(commit)) + "-dirty"
+	}
+	return strings.TrimSpace(string(commit))
 }
