@@ -30,8 +30,8 @@ export GOGC ?= 400
 
 # SQLite, which is C turned into Go, and the Lua of the embedded Redis are not watched for races: each was half of the cost of
 # the tests that use it. Mutexes that they take are seen as before. The linker may take their copy of a generic type for all: with
-# modernc.org/sqlite 1.62, which has a sync.Map, no map of that type is watched any more, and races are told that are none. Without what a debugger needs, a package compiles a tenth
-# faster, and a test binary links in two thirds of the time.
+# modernc.org/sqlite 1.62, which has a sync.Map, no map of that type is watched any more, and races are told that are none. Without
+# what a debugger needs, a package compiles a tenth faster, and a test binary links in two thirds of the time.
 UNWATCHED := -race=false -dwarf=false
 RACE      := -race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=$(UNWATCHED)' '-gcflags=github.com/yuin/...=$(UNWATCHED)' -ldflags=-w
 

@@ -177,8 +177,8 @@ func (p LinePlan) More() int64 { return p.more }
 // written.
 var ErrRevised = fmt.Errorf("%w: the order has other lines now", ErrUnwritten)
 
-// Plan decides a change from what was found of its lines, at an instant. A refusal names each line that refuses. What goes back leaves
-// the counts of buyers before anything is taken, so that a line may take in a group what another one gives back.
+// Plan decides a change from what was found of its lines, at an instant. A refusal names each line that refuses. Units that go
+// back leave the counts of buyers before anything is taken, so that a line may take in a group what another one gives back.
 func (r Revision) Plan(found []FoundLine, at time.Time) (plans []LinePlan, err error) {
 	status, until, err := r.state(found, at)
 	if err != nil {

@@ -2,8 +2,8 @@
 // that RedLocks are on, with a network between them that delays, loses, repeats, cuts and parts, servers that stand
 // still, restart, forget and set their clocks, keys that vanish one by one, subscriptions that are refused, die silently or
 // are not counted, wake-ups that are lost, doubled, late or about another lock, and processes that stop or die. A seed
-// decides all of it, and a seed that is played again gives the same history, at the latest after some plays. Promises that hold at
-// any time are checked all the time.
+// decides all of it, and most seeds give the same history again within some plays. Promises that hold at any time are
+// checked all the time.
 //
 //	go test ./internal/locking/locksim -run '^TestSimulation$' -sim.seed=N            the history of a seed again
 //	go test ./internal/locking/locksim -run '^TestSimulationOfRedLocks$' -sim.seed=N    the same on several servers

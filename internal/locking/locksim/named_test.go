@@ -474,7 +474,7 @@ func TestHolderOfAVanishedKeyIsTold(t *testing.T) {
 	}
 }
 
-// The tokens of the readers vanish after a fixed lease has begun. Who joins it notes so, and leaves no key without expiry.
+// The tokens of the readers vanish after a fixed lease has begun. A reader that joins it notes so, and leaves no key without expiry.
 func TestVanishedTokensOfReadersExpireAgain(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		a := once(w).Actor()

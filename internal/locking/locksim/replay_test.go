@@ -12,7 +12,7 @@ import (
 // replays is how often a seed is played again, at most, until it gives the same history.
 const replays = 5
 
-// TestSameSeedSameHistory makes a seed worth reporting: whoever plays it again a few times sees its history again. If two
+// TestSameSeedSameHistory makes a seed worth reporting: to play it again a few times mostly shows its history again. If two
 // goroutines of one process are ready at the very same moment, or two timers of it end then, Go chooses between them at random, so some
 // seeds have more than one history. The race detector shuffles all ready goroutines, so most seeds do: this test is not built there.
 func TestSameSeedSameHistory(t *testing.T) {

@@ -1,4 +1,4 @@
--- What only a cluster has: where its shards and nodes are, and the lines of orders, which are in the shards of their orders.
+-- Statements for a cluster alone: where its shards and nodes are, and the lines of orders, which are in the shards of their orders.
 
 -- name: placements :patient
 -- Where the shards of the SKUs are, by their lowest hash, and the name of each table there. Tables of one group are always

@@ -64,7 +64,7 @@ func acquire(name string, attempt *scripts.Attempt) scripts.Call {
 		scripts.QueueIgnore, 0, 1, "")
 }
 
-// A script that the server does not know is sent in full. That does not count as a second copy of the attempt.
+// A script that the server does not know is sent in full. It does not count as a second copy of the attempt.
 func TestUnknownScript(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t, busytest.Patience)
