@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -25,6 +26,8 @@ const (
 	busDistance = 10000
 	// migrateTimeout bounds the move of some keys, in milliseconds.
 	migrateTimeout = 30_000
+	// failoverTries is the time between two orders of one failover. A node gives up after 5 s, as it may on a busy machine.
+	failoverTries = 6 * time.Second
 )
 
 // ErrNoReplica means that a master has no replica that could take its place.
@@ -120,14 +123,18 @@ func (c *Cluster) Failover(ctx context.Context, slot int) error {
 	if len(before.replicas) == 0 {
 		return fmt.Errorf("slot %d: %w", slot, ErrNoReplica)
 	}
-	if _, err := before.replicas[0].do(ctx, "CLUSTER", "FAILOVER"); err != nil {
-		return err
-	}
+	var asked time.Time
 	err = await(ctx, "a replica to be promoted", func(ctx context.Context) error {
-		if master, err := c.Master(ctx, slot); err != nil || master == before.master {
-			return errors.Join(fmt.Errorf("%s is still the master", before.master.Addr()), err)
+		master, err := c.Master(ctx, slot)
+		if err == nil && master != before.master {
+			return nil
 		}
-		return nil
+		if time.Since(asked) > failoverTries {
+			asked = time.Now()
+			_, refused := before.replicas[0].do(ctx, "CLUSTER", "FAILOVER")
+			err = errors.Join(err, refused)
+		}
+		return errors.Join(fmt.Errorf("%s is still the master", before.master.Addr()), err)
 	})
 	if err != nil {
 		return err

@@ -135,23 +135,37 @@ func (s *Sentinel) Failover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := false
 	err = await(ctx, "the sentinels to promote a replica", func(ctx context.Context) error {
-		if !asked { // refused while the failover before is being finished
-			if _, err := s.sentinels[0].do(ctx, "SENTINEL", "FAILOVER", sentinelMaster); err != nil {
-				return err
-			}
-			asked = true
+		state, err := s.state(ctx, s.sentinels[0])
+		if err != nil {
+			return err
 		}
-		if master, err := s.Master(ctx); err != nil || master == old {
-			return errors.Join(fmt.Errorf("%s is still the master", old.Addr()), err)
+		if net.JoinHostPort(state["ip"], state["port"]) != old.Addr() {
+			return nil
 		}
-		return nil
+		// Sentinels refuse while another failover is being finished, and give up on a busy machine. Then they are asked again.
+		if !strings.Contains(state["flags"], "failover_in_progress") {
+			_, err = s.sentinels[0].do(ctx, "SENTINEL", "FAILOVER", sentinelMaster)
+		}
+		return errors.Join(fmt.Errorf("%s is still the master", old.Addr()), err)
 	})
 	if err != nil {
 		return err
 	}
 	return s.Settled(ctx)
+}
+
+// state returns what a sentinel tells about the master.
+func (s *Sentinel) state(ctx context.Context, sentinel *Redis) (map[string]string, error) {
+	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.MapStringStringCmd {
+		command := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", sentinelMaster)
+		_ = r.Process(ctx, command) // the command has the error
+		return command
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Result()
 }
 
 // Settled waits until all running sentinels see each other, the same running
