@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // A caller that hangs up is not our error: the request is counted as client_gone, and not logged.
@@ -66,38 +67,28 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	return now.Add(left), nil // by the monotonic clock, because a wall clock may be set
 }
 
-// queued is the handler of a route whose requests wait for a worker. The deadline is read before the body, which may take time.
+// queued is the handler of a route whose requests wait for a worker, which watches their deadlines.
 func (s *server) queued(next change) echo.HandlerFunc {
+	return s.writing(next, func(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+		return selling.WithDeadline(ctx, deadline), func() {}
+	})
+}
+
+// bounded is the handler of any other route that writes: a timer ends it at the deadline.
+func (s *server) bounded(next change) echo.HandlerFunc { return s.writing(next, context.WithDeadline) }
+
+// writing is the handler of a route that writes, bounded in some way. The deadline is read before the body, which may take time.
+func (s *server) writing(next change, bound func(context.Context, time.Time) (context.Context, context.CancelFunc)) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		deadline, err := s.deadlineOf(r)
 		if err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(waiting{r.Context(), deadline}))
+		ctx, end := bound(r.Context(), deadline)
+		defer end()
+		c.SetRequest(r.WithContext(ctx))
 		created, answer, err := next(c)
 		return send(c, created, answer, err)
 	}
 }
-
-// bounded is the handler of any other route that writes: a timer ends it at the deadline.
-func (s *server) bounded(next change) echo.HandlerFunc {
-	return s.queued(func(c echo.Context) (created bool, answer any, err error) {
-		r := c.Request()
-		deadline, _ := r.Context().Deadline()
-		ctx, cancel := context.WithDeadline(r.Context(), deadline)
-		defer cancel()
-		c.SetRequest(r.WithContext(ctx))
-		return next(c)
-	})
-}
-
-// waiting is the context of a request in a worker's queue. It has no timer for its deadline: workers watch the deadlines
-// of all their orders together, and a timer for each order would cost more than the rest of its context.
-type waiting struct {
-	context.Context
-	deadline time.Time
-}
-
-// Deadline implements [context.Context].
-func (w waiting) Deadline() (time.Time, bool) { return w.deadline, true }

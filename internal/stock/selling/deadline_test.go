@@ -115,3 +115,27 @@ func TestOrderThatWaitedTooLongIsOverloaded(t *testing.T) {
 		buyers.Wait()
 	})
 }
+
+// forgetful is a store that never finds the orders of a buyer.
+type forgetful struct{ endless }
+
+func (forgetful) BuyerOrders(ctx context.Context, _, _ string, _ bool, _ int) ([]stock.Deduction, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestAReadEndsAtTheDeadlineOfItsRequest: the context of a request in a queue has no timer, and what is read for the request ends in time.
+func TestAReadEndsAtTheDeadlineOfItsRequest(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
+		s := serve(t, selling.Config{Store: forgetful{}, AnswerWithin: selling.DefaultAnswerWithin})
+		const within = time.Second
+		start := time.Now()
+		refusal := &stock.Error{Code: stock.CodeBuyerLimit, SKU: sku, LimitOf: "b"}
+		if err := s.NameOrders(selling.WithDeadline(t.Context(), start.Add(within)), refusal, ""); stock.CodeOf(err) != stock.CodeBuyerLimit {
+			t.Errorf("got %v, want the refusal", err)
+		}
+		if took := time.Since(start); took != within {
+			t.Errorf("the read ended after %v, want %v", took, within)
+		}
+	})
+}

@@ -155,11 +155,37 @@ func (s *Service) AnswerWithin() time.Duration { return s.answerWithin }
 // DefaultAnswerWithin is how long after it was read a request may still be written, if the configuration does not say.
 const DefaultAnswerWithin = 2 * time.Second
 
-// deadlineOf is the instant after which nothing may be written for a request: the deadline of its context, but at most the
-// configured time from now. If a caller has no answer by then, what has not happened never will.
+// deadlined is a context of [WithDeadline].
+type deadlined struct {
+	context.Context
+	at time.Time
+}
+
+type deadlineKey struct{}
+
+// Value implements [context.Context].
+func (d *deadlined) Value(key any) any {
+	if key == (deadlineKey{}) {
+		return d
+	}
+	return d.Context.Value(key)
+}
+
+// WithDeadline returns a context for [Service.Deduct] and [Service.DeductAll], after whose deadline nothing is written for a request. The
+// context does not end then: workers watch the deadlines of all their requests, and a timer for each would cost more.
+func WithDeadline(ctx context.Context, deadline time.Time) context.Context {
+	return &deadlined{ctx, deadline}
+}
+
+// deadlineOf is the instant after which nothing may be written for a request: that of [WithDeadline], or the deadline of its context, but
+// at most the configured time from now. If a caller has no answer by then, what has not happened never will.
 func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	latest := time.Now().Add(s.answerWithin)
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
+	deadline, given := ctx.Deadline()
+	if d, is := ctx.Value(deadlineKey{}).(*deadlined); is {
+		deadline, given = d.at, true
+	}
+	if given && deadline.Before(latest) {
 		return deadline
 	}
 	return latest

@@ -13,8 +13,14 @@ package selling_test
 // close_test.go
 //   - held: is a store of one SKU that lets no write end until it is released
 //
+// deadline_test.go
+//   - forgetful: is a store that never finds the orders of a buyer
+//
 // fault_test.go
 //   - after: is an observer that calls f once, when a number of orders has been written
+//
+// forgotten_test.go
+//   - forgetful: is a store that knows who is forgotten
 //
 // held_test.go
 //   - held: is a service that sells many SKUs to many callers, and some more SKUs called stuck
