@@ -47,21 +47,23 @@ type Config struct {
 
 // scale is how much is measured.
 type scale struct {
-	rounds   int           // at most
-	window   time.Duration // of one contender in one round
-	slices   int           // into which the window of one caller is cut
-	warmUp   time.Duration // of fresh processes, and of mixes in each round
-	callers  [2]int        // some, and many; over HTTP they are connections
-	segments int           // of a SKU
-	units    int           // of the SKU that is sold out
-	skus     [2]int        // of the mixes: some, and many
+	rounds   int             // at most
+	window   time.Duration   // of one contender in one round
+	slices   int             // into which the window of one caller is cut
+	warmUp   time.Duration   // of fresh processes, and of mixes in each round
+	callers  [2]int          // some, and many; over HTTP they are connections
+	segments int             // of a SKU
+	units    int             // of the SKU that is sold out
+	skus     [2]int          // of the mixes: some, and many
+	trips    []time.Duration // to servers that are far away, and back
 }
 
 func scaleOf(size experiment.Size) scale {
 	if size == experiment.Tiny {
-		return scale{1, 40 * time.Millisecond, 2, 20 * time.Millisecond, [2]int{3, 8}, 3, 30, [2]int{20, 30}}
+		return scale{1, 40 * time.Millisecond, 2, 20 * time.Millisecond, [2]int{3, 8}, 3, 30, [2]int{20, 30}, []time.Duration{0, time.Millisecond}}
 	}
-	s := scale{10, time.Second, 10, 300 * time.Millisecond, [2]int{64, 512}, 10, 1000, [2]int{1000, 10_000}}
+	trips := []time.Duration{0, 3 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
+	s := scale{10, time.Second, 10, 300 * time.Millisecond, [2]int{64, 512}, 10, 1000, [2]int{1000, 10_000}, trips}
 	if size == experiment.Quick {
 		s.rounds, s.window, s.warmUp = 1, 200*time.Millisecond, 100*time.Millisecond
 	}
@@ -76,8 +78,8 @@ const besideName = "afternoon"
 // question is a case.
 type question struct {
 	name    string
-	ratio   string // what the ratios of its entrants are to
-	about   string // the entrant that the summary names
+	ratio   string // what the ratios of its entrants are to; "": there are none
+	about   string // the entrant that the summary names; "": none
 	ask     func(ctx context.Context, w *world) error
 	slices  bool // short rounds, and as many times more
 	peers   int  // connections that peers inside this process share; 0: none are there
@@ -141,6 +143,8 @@ func questions(s scale, lines []int) []question {
 		},
 		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, peers: many, targets: ofSizes},
 		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.skus[0]))},
+		{name: pricesName, ask: ofPrices},
+		{name: farName, ratio: farOf(0), ask: farServers},
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
 		)},
@@ -192,6 +196,9 @@ const (
 	serviceCost  = "service us"
 	postgresCost = "PostgreSQL us"
 	redisCost    = "Redis us"
+	// The bytes of an order.
+	logBytes  = "WAL bytes"
+	diskBytes = "disk bytes"
 	// counted is what ratios count: acceptances, or answers if every right one counts.
 	counted = "what counts per second"
 )
@@ -206,11 +213,13 @@ func metrics() []experiment.Metric {
 		{Name: serviceCost},
 		{Name: postgresCost},
 		{Name: redisCost},
+		{Name: logBytes},
+		{Name: diskBytes},
 		{Name: "accepted", Sum: true},
-		{Name: "replayed", Sum: true},
-		{Name: "refused", Sum: true},
-		{Name: "gave up", Sum: true},
-		{Name: "unheard", Sum: true},
+		{Name: "replayed", Sum: true, Rare: true},
+		{Name: "refused", Sum: true, Rare: true},
+		{Name: "gave up", Sum: true, Rare: true},
+		{Name: "unheard", Sum: true, Rare: true},
 	}
 }
 
@@ -222,6 +231,7 @@ type entrant struct {
 	orders  int64 // of a request; 0: one
 	units   int64 // of an order; 0: one
 	answers bool  // refusals and replays count, too
+	unsure  bool  // an order that was given up may have a row
 
 	sell    load.Seller
 	prepare func(ctx context.Context, sku string) error // puts a fresh SKU up for sale in each round; nil: they are there
@@ -239,7 +249,7 @@ type sold struct {
 	load.Sale
 	warm  load.Sale          // what came before the window, for the audit alone
 	sku   string             // whose rows are those of the round; "": it has none
-	spent map[string]float64 // seconds of processors, by the metrics of what they are in microseconds an order; nil: not known
+	spent map[string]float64 // what all orders cost, by the metrics of what an order costs; nil: not known
 	share float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
@@ -260,8 +270,8 @@ func (e *entrant) sample(r sold) experiment.Sample {
 	if s[counted] = s[accepted]; e.answers {
 		s[counted] = s[answers]
 	}
-	for name, seconds := range r.spent {
-		s[name] = seconds * 1e6 / (s[counted] * r.Took.Seconds())
+	for name, amount := range r.spent {
+		s[name] = amount / (s[counted] * r.Took.Seconds())
 	}
 	if r.share > 0 {
 		s[leastShare] = r.share
@@ -338,7 +348,11 @@ func (e *entrant) round(ctx context.Context, window time.Duration) (r sold, err 
 func (w *world) expect(e *entrant, r sold) {
 	if r.sku != "" {
 		units := max(1, e.orders) * max(1, e.units)
-		w.expected.Add(r.sku, units*(r.Counts[load.Accepted]+r.warm.Counts[load.Accepted]), units*(r.Unanswered+r.warm.Unanswered))
+		accepted, unheard := r.Counts[load.Accepted]+r.warm.Counts[load.Accepted], r.Unanswered+r.warm.Unanswered
+		if e.unsure {
+			unheard += r.Counts[load.GaveUp] + r.warm.Counts[load.GaveUp]
+		}
+		w.expected.Add(r.sku, units*accepted, units*unheard)
 	}
 }
 
@@ -360,11 +374,11 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 
 // caseOf is a question as a case.
 func (w *world) caseOf(q question) experiment.Case {
-	c := experiment.Case{
-		Factors: []string{"", "callers"}, Metrics: metrics(), Targets: q.targets,
-		Ratios: []experiment.Ratio{{Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
+	c := experiment.Case{Factors: []string{"", "callers"}, Metrics: metrics(), Targets: q.targets}
+	if q.ratio != "" {
+		c.Ratios = []experiment.Ratio{{Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
 			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
-		}}},
+		}}}
 	}
 	for _, e := range w.entrants {
 		one := experiment.Contender{Name: at(e.name, e.callers), Levels: []string{e.name, strconv.Itoa(e.callers)}, Ours: strings.HasPrefix(e.name, inventoryName)}

@@ -2,11 +2,14 @@ package contenders
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -37,6 +40,7 @@ type site struct {
 	adminURL    string // "" where there are no metrics
 	redisURL    string // "": it has none
 	databaseURL string
+	countsBytes bool // that PostgreSQL writes
 }
 
 const (
@@ -60,13 +64,18 @@ func (w *world) serveAfternoon(ctx context.Context, connections int) (s *site, e
 		return nil, err
 	}
 	w.OnClose(process.End)
-	return s, s.connect(s.adminURL, "")
+	return s, s.connect(load.Config{URLs: []string{s.adminURL}})
 }
 
 // serve starts the service on a database, or on one of its own.
 func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *site, err error) {
-	if databaseURL == "" {
-		if databaseURL, err = w.postgres(ctx, history.AuditRows); err != nil {
+	return w.serveJob(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL}, nil)
+}
+
+// serveJob starts a service that asks for a key. encryption is for its callers, if it has a certificate.
+func (w *world) serveJob(ctx context.Context, j target.Job, encryption *tls.Config) (s *site, err error) {
+	if j.DatabaseURL == "" {
+		if j.DatabaseURL, err = w.postgres(ctx, history.AuditRows); err != nil {
 			return nil, err
 		}
 	}
@@ -74,19 +83,19 @@ func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *sit
 	if err != nil {
 		return nil, err
 	}
-	service, err := target.Process{LogLevel: slog.LevelError}.Start(ctx, target.Job{
-		DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: keysFile, AnswerWithin: target.AnswerWithin,
-	})
+	j.KeysFile, j.AnswerWithin = keysFile, cmp.Or(j.AnswerWithin, target.AnswerWithin)
+	service, err := target.Process{LogLevel: slog.LevelError}.Start(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(service.End)
-	s = &site{world: w, adminURL: service.AdminURL, redisURL: redisURL, databaseURL: databaseURL}
-	return s, s.connect(service.URL, key)
+	s = &site{world: w, adminURL: service.AdminURL, redisURL: j.RedisURL, databaseURL: j.DatabaseURL}
+	return s, s.connect(load.Config{URLs: []string{service.URL}, Key: key, TLS: encryption})
 }
 
-func (s *site) connect(url, key string) (err error) {
-	s.Services, err = load.Open(load.Config{URLs: []string{url}, Key: key, Patience: patience})
+func (s *site) connect(to load.Config) (err error) {
+	to.Patience = patience
+	s.Services, err = load.Open(to)
 	if err == nil {
 		s.world.OnClose(func() error { s.Close(); return nil })
 	}
@@ -107,7 +116,7 @@ func (w *world) issueKey() (key, file string, err error) {
 	return key, file, nil
 }
 
-// watch reads the processor time of a site and its servers, until stop; a nil site has none.
+// watch reads the processor time of a site and its servers, until stop, in microseconds; a nil site has none.
 func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 	if s == nil || s.adminURL == "" {
 		return func() map[string]float64 { return nil }
@@ -119,14 +128,17 @@ func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 	if s.redisURL == s.world.URLs.RedisURL {
 		sources.RedisPID = s.world.redisPID
 	}
+	if s.countsBytes {
+		sources.DatabaseURL = s.databaseURL
+	}
 	watched := gauges.Start(ctx, sources, siteLimit)
 	return func() map[string]float64 {
-		read, spent := watched(), map[string]float64{}
-		for name, p := range map[string]gauges.Process{serviceCost: gauges.Service, postgresCost: gauges.PostgreSQL, redisCost: gauges.Redis} {
-			if seconds := read.CPU(p); !math.IsNaN(seconds) {
-				spent[name] = seconds
-			}
+		read := watched()
+		spent := map[string]float64{
+			serviceCost: 1e6 * read.CPU(gauges.Service), postgresCost: 1e6 * read.CPU(gauges.PostgreSQL), redisCost: 1e6 * read.CPU(gauges.Redis),
+			logBytes: read.Grown(gauges.WALBytes), diskBytes: read.Grown(gauges.TableBytes) + read.Grown(gauges.IndexBytes),
 		}
+		maps.DeleteFunc(spent, func(_ string, amount float64) bool { return math.IsNaN(amount) })
 		return spent
 	}
 }
@@ -138,14 +150,19 @@ func (s *site) create(ctx context.Context, sku string) error {
 
 // buy sends an order of a unit of each of some SKUs. It implements [buyer].
 func (s *site) buy(_ context.Context, id string, skus ...string) (load.Outcome, error) {
-	o := history.Operation{Kind: history.Deduct, ID: id}
+	return became(s.Send(0, load.NewRequest(unitOfEach(id, skus))))
+}
+
+// unitOfEach is an order of a unit of each of some SKUs.
+func unitOfEach(id string, skus []string) *history.Operation {
+	o := &history.Operation{Kind: history.Deduct, ID: id}
 	for _, sku := range skus {
 		o.Lines = append(o.Lines, history.Line{SKU: sku, Quantity: 1})
 	}
 	if len(skus) > 1 {
 		o.Kind = history.Order
 	}
-	return became(s.Send(0, load.NewRequest(&o)))
+	return o
 }
 
 // one sends an order of one SKU. It implements [load.Seller].

@@ -57,7 +57,7 @@ func visit(t *testing.T, stock int) (*site, *shelf) {
 	server := httptest.NewServer(shelf)
 	w := &world{scale: scaleOf(experiment.Tiny), expected: history.Expected{}}
 	s := &site{world: w}
-	if err := s.connect(server.URL, ""); err != nil {
+	if err := s.connect(load.Config{URLs: []string{server.URL}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -136,7 +136,7 @@ func TestServicesAskForKeys(t *testing.T) {
 	if got, err := s.buy(t.Context(), uuid.NewString(), "hot"); err != nil || got != load.Accepted {
 		t.Errorf("with the key: %v, %v", got, err)
 	}
-	if err := s.connect(s.URLs[0], ""); err != nil {
+	if err := s.connect(load.Config{URLs: s.URLs}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.buy(t.Context(), uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {

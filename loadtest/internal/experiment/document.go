@@ -192,10 +192,13 @@ func (r Result) table() *report.Table {
 	return t
 }
 
-// shown are the metrics that some contender has.
+// shown are the metrics that some contender has; those that are rare, if they are not 0.
 func (r Result) shown() []Metric {
 	return slices.DeleteFunc(slices.Clone(r.Case.Metrics), func(m Metric) bool {
-		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return !math.IsNaN(r.Of(c.Name, m.Name).Value) })
+		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool {
+			value := r.Of(c.Name, m.Name).Value
+			return !math.IsNaN(value) && (value != 0 || !m.Rare)
+		})
 	})
 }
 

@@ -57,6 +57,7 @@ type Metric struct {
 	Name  string // with its unit
 	Exact bool   // it has an interval; the first one also a plot
 	Sum   bool   // of all rounds, and not their mean
+	Rare  bool   // it is left out if it is 0 for all contenders
 }
 
 // Ratio is a ratio of a metric between each contender and another one.

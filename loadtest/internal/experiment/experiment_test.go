@@ -134,6 +134,25 @@ func TestContendersHaveColoursAndCasesRows(t *testing.T) {
 	})
 }
 
+// TestRareMetricsAreShownIfThereAreAny: a column of zeros says nothing.
+func TestRareMetricsAreShownIfThereAreAny(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		one := steady("one", 1)
+		one.Levels = []string{"one"}
+		one.Play = func(context.Context, time.Duration) (Sample, error) {
+			return Sample{sold: 0, "lost": 0, "found": 2}, nil
+		}
+		c := Case{
+			Factors: []string{""}, Metrics: []Metric{{Name: sold}, {Name: "lost", Sum: true, Rare: true}, {Name: "found", Sum: true, Rare: true}},
+			Contenders: []Contender{one},
+		}
+		if columns := Run(t.Context(), c, Rules{Window: time.Second}).table().Columns; !slices.Equal(columns, []string{"", sold, "found"}) {
+			t.Errorf("got %q", columns)
+		}
+	})
+}
+
 func TestTheSeedDecidesTheOrder(t *testing.T) {
 	t.Parallel()
 	order := func(seed uint64) string {

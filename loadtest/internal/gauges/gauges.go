@@ -245,7 +245,7 @@ func (r Readings) postgres(accepted int64) report.Section {
 		total float64
 	}{
 		{"syncs of the log", r.Grown(walSyncs)},
-		{"bytes of the log", r.Grown(walBytes)},
+		{"bytes of the log", r.Grown(WALBytes)},
 		{"transactions that wrote", r.Grown(writes)},
 		{"bytes that tables grew", r.Grown(TableBytes)},
 		{"bytes that indexes grew", r.Grown(IndexBytes)},
@@ -444,7 +444,7 @@ func (f Families) Sum(name string) (sum float64) {
 // seconds later.
 const (
 	walSyncs   Quantity = "wal_syncs" // not known with fsync off
-	walBytes   Quantity = "wal_bytes"
+	WALBytes   Quantity = "wal_bytes"
 	writes     Quantity = "writes"
 	noFsync    Quantity = "no_fsync" // 1: fsync is off
 	TableBytes Quantity = "table_bytes"

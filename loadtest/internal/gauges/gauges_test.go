@@ -116,7 +116,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	const beside = 25
 	wantBetween(t, "syncs", got.Grown(walSyncs), n, n+beside)
 	wantBetween(t, "writes", got.Grown(writes), n, n+beside)
-	wantBetween(t, "bytes of the log", got.Grown(walBytes), n*100, math.Inf(1))
+	wantBetween(t, "bytes of the log", got.Grown(WALBytes), n*100, math.Inf(1))
 	for _, p := range []Process{PostgreSQL, Generator, Machine} {
 		wantBetween(t, fmt.Sprint("seconds of ", p), got.CPU(p), 0.005, 64*got.Took().Seconds())
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	URLs        []string                 // base URLs of services that share a database; connections are spread over them
 	URL         func(process int) string // base URLs that change; nil: they do not
 	Key         string                   // API key; "": none is shown
+	TLS         *tls.Config              // nil: that of the system
 	Connections int                      // in an open loop
 	MaxLag      time.Duration            // in an open loop, a request that would be sent later after its time is dropped; 0: DefaultMaxLag
 	Patience    time.Duration            // for an answer, from when a request was sent; 0: DefaultPatience
@@ -71,7 +72,7 @@ func Open(c Config) (*Services, error) {
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	s := &Services{Config: c, client: newClient()}
+	s := &Services{Config: c, client: newClient(c.TLS)}
 	s.ask = s.overHTTP
 	return s, nil
 }
@@ -144,7 +145,7 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	if err != nil {
 		return err
 	}
-	attempts, err := s.askOn(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
+	attempts, err := s.askOn(ctx, Request{Method: http.MethodPut, Path: "/v1/skus/" + sku, Body: body}, Persistence{})
 	if last := attempts[len(attempts)-1]; err == nil && !last.Answer.Accepted() {
 		err = whyNot(last)
 	}
@@ -240,6 +241,8 @@ type Request struct {
 	Method string
 	Path   string // behind the base URL of the service, with the / it begins with
 	Body   []byte // JSON; nil: none
+	Key    string // a key or token; "": that of the services
+	Last   bool   // the connection ends with the answer
 }
 
 // body is that of a request. Empty fields are left out.
@@ -317,7 +320,7 @@ func NewRequest(o *history.Operation) Request {
 
 func post(path string, b body) Request {
 	text, _ := json.Marshal(b) // texts and numbers do not fail
-	return Request{http.MethodPost, path, text}
+	return Request{Method: http.MethodPost, Path: path, Body: text}
 }
 
 const (
@@ -335,7 +338,7 @@ var errUnreached = errors.New("connect")
 
 // newClient keeps its connections. fasthttp costs a small part of what net/http does, of processors that the service under test
 // shares.
-func newClient() fasthttp.Client {
+func newClient(encryption *tls.Config) fasthttp.Client {
 	return fasthttp.Client{
 		MaxConnsPerHost: math.MaxInt, MaxIdleConnDuration: rest, MaxResponseBodySize: maxBody, MaxIdemponentCallAttempts: 1,
 		DisablePathNormalizing: true, NoDefaultUserAgentHeader: true,
@@ -343,7 +346,7 @@ func newClient() fasthttp.Client {
 			to.Dial = func(address string) (connection net.Conn, err error) {
 				dialer := &net.Dialer{Timeout: dialLimit}
 				if to.IsTLS {
-					connection, err = tls.DialWithDialer(dialer, "tcp", address, nil)
+					connection, err = tls.DialWithDialer(dialer, "tcp", address, encryption)
 				} else {
 					connection, err = dialer.Dial("tcp", address)
 				}
@@ -367,8 +370,11 @@ func (s *Services) overHTTP(base string, r Request, hangUp time.Time, tellsDeadl
 	h := &request.Header
 	h.SetMethod(r.Method)
 	h.SetNoDefaultContentType(true)
-	if s.Key != "" {
-		h.Set("Authorization", "Bearer "+s.Key)
+	if key := cmp.Or(r.Key, s.Key); key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+	if r.Last {
+		h.SetConnectionClose()
 	}
 	if r.Body != nil {
 		h.SetContentType("application/json")

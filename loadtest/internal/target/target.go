@@ -220,6 +220,10 @@ type Job struct {
 	AnswerWithin time.Duration `json:"answer_within"` // 0 is the default
 	LogLevel     slog.Level    `json:"log_level"`
 	KeysFile     string        `json:"keys_file"` // of the API keys that it asks for over HTTP; "": it asks for none
+	TLSCert      string        `json:"tls_cert"`  // "": no TLS
+	TLSKey       string        `json:"tls_key"`
+
+	Tokens access.TokenConfig `json:"tokens"` // those that it accepts as well
 }
 
 // Service is a process that serves.
@@ -253,7 +257,7 @@ func Serve(ctx context.Context, lab *worker.Lab) (err error) {
 	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: j.AnswerWithin, DrainTimeout: drainTimeout, Logger: log,
-		Access: access.Config{KeysFile: j.KeysFile},
+		Access: access.Config{KeysFile: j.KeysFile, Tokens: j.Tokens}, TLSCert: j.TLSCert, TLSKey: j.TLSKey,
 	})
 	if err != nil {
 		return err
