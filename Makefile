@@ -127,15 +127,10 @@ test-shuffled-alone:
 test-short: servers ## Run the quick tests of the service, in under a minute
 	$(GO) test -ldflags=-w -vet=off -short -timeout 10m -p 4 -parallel 6 $(SHORT)
 
-# Apart from make test: they need the extension of Citus, which nothing here installs.
+# Apart from make test: they need the extension of Citus, which is built from source.
 .PHONY: test-citus
-test-citus: servers ## Run the tests of the store on Citus, on one node and on several, where the extension is installed
-	@for config in $$(type -P pg_config) /usr/lib/postgresql/*/bin/pg_config /usr/pgsql-*/bin/pg_config; do \
-		if [[ -e $$("$$config" --sharedir 2>/dev/null)/extension/citus.control ]]; then exec $(MAKE) test-citus-installed; fi; \
-	done; echo "the Citus extension is not installed: its tests are left out"
-
-.PHONY: test-citus-installed
-test-citus-installed:
+test-citus: servers ## Run the tests of the store on Citus, on one node and on several; scripts/install-citus builds the extension
+	@scripts/install-citus
 	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./internal/stock/selling ./migrations ./internal/app -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
 
 # Apart from make test, which downloads no servers.

@@ -22,7 +22,7 @@ func TestEveryCaseIsSold(t *testing.T) {
 	t.Parallel()
 	const inBrief = "beside what a team writes in an afternoon"
 	sizes := map[string]struct{ rows, targets int }{
-		inBrief: {4, 0}, "one caller": {4, 1}, "mix": {5 * 2 * 4, 12}, "baskets": {2 * 2 * 6, 4}, besideName: {2 * 4 * 2, 2}, "over HTTP": {10, 8}, pricesName: {11, 0}, farName: {6, 0},
+		inBrief: {4, 0}, "one caller": {4, 1}, "mix": {5 * 2 * 4, 12}, "baskets": {2 * 2 * 6, 4}, besideName: {2 * 4 * 2, 2}, "over HTTP": {10, 8}, pricesName: {11, 1}, farName: {6, 0},
 		"in process": {2 * len(designs(1)), 2},
 	}
 	if testing.Short() {

@@ -143,7 +143,9 @@ func questions(s scale, lines []int) []question {
 		},
 		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, peers: many, targets: ofSizes},
 		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.skus[0]))},
-		{name: pricesName, ask: ofPrices},
+		{name: pricesName, ask: ofPrices, targets: inParts(
+			noneOf(s.skus[1])+" over HTTP, # connections, in parts of "+noneOf(1), overHTTPName+", "+noneOf(s.skus[1]), overHTTPName+", "+noneOf(1), 0.9,
+		)},
 		{name: farName, ratio: farOf(0), ask: farServers},
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
@@ -367,7 +369,11 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	if err := q.ask(ctx, w); err != nil {
 		return experiment.Result{}, err
 	}
-	result = experiment.Run(ctx, w.caseOf(q), w.Rules(w.scale.window, w.scale.rounds))
+	rules := w.Rules(w.scale.window, w.scale.rounds)
+	if len(q.targets) == 0 { // nothing says which figures are narrow enough
+		rules.Narrow = 0
+	}
+	result = experiment.Run(ctx, w.caseOf(q), rules)
 	result.SKUs, result.Wrong = w.expected.Audit(ctx, mixed, w.audits...)
 	return result, nil
 }
