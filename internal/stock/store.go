@@ -118,10 +118,10 @@ type Store interface {
 	OrdersListed(ctx context.Context) (bool, error)
 	// OrderLines reads lines of the orders of all SKUs, by when they were created. It reads no more rows than the query's Scan.
 	OrderLines(ctx context.Context, query OrderQuery) (LinePage, error)
-	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
-	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
-	// A limit of 0 reads no ids. Ages tell whether what it has read is still so.
-	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (View, error)
+	// SoldOut reads SKUs without any lock, each in one snapshot. Of those that have nothing left it calls accepted with the id of each
+	// order that was accepted, at most limit of them in a snapshot and in any order, one call at a time; accepted must not keep the
+	// bytes after it returns. A limit of 0 reads no ids. Unknown SKUs are left out. Ages tell whether what it has read is still so.
+	SoldOut(ctx context.Context, skus []string, limit int, accepted func(sku, orderID []byte)) (map[string]View, error)
 
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same
 	// movement was there already.

@@ -179,6 +179,18 @@ func (s *Store) Ages(ctx context.Context, skus ...string) (map[string]stock.Age,
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.Age, error) { return o.Ages(ctx, some...) })
 }
 
+// SoldOut implements [stock.Store].
+func (s *Store) SoldOut(ctx context.Context, skus []string, limit int, accepted func(sku, orderID []byte)) (map[string]stock.View, error) {
+	var calls sync.Mutex
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) {
+		return o.SoldOut(ctx, some, limit, func(sku, orderID []byte) {
+			calls.Lock()
+			defer calls.Unlock()
+			accepted(sku, orderID)
+		})
+	})
+}
+
 // Views implements [stock.Store].
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) { return o.Views(ctx, some...) })

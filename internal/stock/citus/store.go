@@ -231,11 +231,6 @@ func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (
 	return on(ctx, s, query.SKU, func(o *postgres.Store) (stock.DeductionPage, error) { return o.DeductionPage(ctx, query) })
 }
 
-// SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.View, error) {
-	return on(ctx, s, sku, func(o *postgres.Store) (stock.View, error) { return o.SoldOut(ctx, sku, limit, accepted) })
-}
-
 // Move implements [stock.Store].
 func (s *Store) Move(ctx context.Context, m stock.Movement) (bool, error) {
 	if m.Terms.LimitGroup.To != "" {

@@ -14,21 +14,21 @@ import (
 //
 // A million ids take a third of a second, and no other transaction waits for that: no row is locked, because the snapshot of
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (view stock.View, err error) {
+func (s *Store) SoldOut(ctx context.Context, skus []string, limit int, accepted func(sku, orderID []byte)) (views map[string]stock.View, err error) {
 	if limit == 0 {
-		return tables.SoldOut(ctx, s.pool, sku, limit, nil) // one statement is one snapshot
+		return tables.SoldOut(ctx, s.pool, skus, limit, nil) // one statement is one snapshot
 	}
-	var id pgtype.DriverBytes // the connection's own buffer: no copy of each id
-	column := []any{&id}
+	var sku, id pgtype.DriverBytes // the connection's own buffer: no copy of each id
+	columns := []any{&sku, &id}
 	err = s.pool.snapshot(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; `, func(tx transaction) error {
-		view, err = tables.SoldOut(ctx, tx, sku, limit, func(row tables.Row) error {
-			err := row.Scan(column...)
-			accepted(id)
+		views, err = tables.SoldOut(ctx, tx, skus, limit, func(row tables.Row) error {
+			err := row.Scan(columns...)
+			accepted(sku, id)
 			return err
 		})
 		return err
 	})
-	return view, err
+	return views, err
 }
 
 // Audit implements [stock.Store].

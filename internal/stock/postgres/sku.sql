@@ -90,9 +90,9 @@ WHERE k.sku_id = ANY ($1::text[]);
 SELECT sku_id, max(layout), sum(version)::bigint FROM stock_segments WHERE sku_id = ANY ($1::text[]) GROUP BY sku_id;
 
 -- name: accepted :patient
--- In:  $1 sku_id, $2 how many
--- Out: the ids of orders that were accepted
-SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2;
+-- In:  $1 sku_ids, $2 how many
+-- Out: SKUs, and ids of orders that were accepted
+SELECT sku_id, order_id FROM deductions WHERE sku_id = ANY ($1::text[]) LIMIT $2;
 
 -- name: profile
 -- In:  $1 sku_id

@@ -3,7 +3,6 @@ package selling
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"maps"
 	"sync"
@@ -140,11 +139,12 @@ func NewService(c Config) *Service {
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads, s.longReads = semaphore.NewWeighted(mostReads), semaphore.NewWeighted(mostLongReads)
-	s.soldOut = &soldOutCache{seed: maphash.MakeSeed(), bySKU: make(map[string]*soldOutEntry)}
+	s.soldOut = newSoldOutCache()
 	s.levels.pending = make(map[string]int64)
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
 	s.workers.running.Go(s.countInBackground)
+	s.workers.running.Go(s.loadSoldOut)
 	s.workers.running.Go(s.confirmSoldOut)
 	s.workers.running.Go(s.tellLevels)
 	s.workers.running.Go(s.forgetIdle)

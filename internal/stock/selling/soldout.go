@@ -3,6 +3,7 @@ package selling
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,12 +14,17 @@ import (
 
 // soldOutCache is what a service knows of the SKUs that have sold out.
 type soldOutCache struct {
-	seed    maphash.Seed // of the hashes of ids. It is random, so that callers cannot choose ids that collide
-	loading sync.Mutex   // held while a SKU's ids are read
-	ids     atomic.Int64 // of all entries together
+	seed maphash.Seed  // of the hashes of ids. It is random, so that callers cannot choose ids that collide
+	ids  atomic.Int64  // of all entries together
+	wake chan struct{} // holds one value if entries are to be loaded
 
-	mu    sync.RWMutex
-	bySKU map[string]*soldOutEntry
+	mu     sync.RWMutex
+	bySKU  map[string]*soldOutEntry
+	toLoad []*soldOutEntry
+}
+
+func newSoldOutCache() *soldOutCache {
+	return &soldOutCache{seed: maphash.MakeSeed(), wake: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
 }
 
 // entry returns the entry of a SKU, nil for none.
@@ -40,7 +46,8 @@ const (
 	soldOutFor    = time.Second      // for this long a refusal may rest on one read of the rows
 	confirmEvery  = soldOutFor / 2   // entries are confirmed this often, before they lapse
 	confirmAtOnce = 1000             // by one statement
-	loadLimit     = 10 * time.Second // for reading the accepted ids of a SKU
+	loadAtOnce    = 500              // by one transaction: many SKUs may sell out together
+	loadLimit     = 10 * time.Second // for reading the accepted ids of SKUs
 	entryIdle     = 10 * time.Second // an entry that was not needed for this long is dropped
 	loadRest      = 3                // the next load of a SKU waits this many times the length of the last one
 	cacheLimit    = 4 << 20          // ids of all SKUs together, at 8 to 10 bytes each
@@ -52,7 +59,7 @@ const (
 // While the age is the same nothing has been written, so reading it confirms the other two parts. The fact ends by
 // itself when the first reservation that was live then expires: from that instant its units can be bought.
 //
-// The goroutine run loads the ids once. Service.confirmSoldOut confirms the fact while orders need it. An invalidated entry stays
+// Service.loadSoldOut loads the ids once, and Service.confirmSoldOut confirms the fact while orders need it. An invalidated entry stays
 // invalid. A restock invalidates it after its commit, so no earlier read can overtake the restock.
 type soldOutEntry struct {
 	service    *Service
@@ -63,7 +70,9 @@ type soldOutEntry struct {
 	unused     time.Duration // for how long no order has needed it; only confirmSoldOut uses it
 	refusal    *stock.Error  // shared by all refused orders
 
-	// Written before the first confirmation, and never again.
+	// Written before loaded is closed, and never again.
+	loaded   chan struct{}
+	rest     time.Duration // until the next load of the SKU
 	age      stock.Age
 	accepted []uint64  // hashes of the ids, ascending
 	until    time.Time // zero: no reservation is live
@@ -105,56 +114,110 @@ func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	if s.soldOut.bySKU[sku] == nil {
-		e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku)}
+		e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku), loaded: make(chan struct{})}
 		e.ctx, e.invalidate = context.WithCancel(s.background)
 		s.soldOut.bySKU[sku] = e
+		s.soldOut.toLoad = append(s.soldOut.toLoad, e)
+		select {
+		case s.soldOut.wake <- struct{}{}:
+		default:
+		}
 		s.workers.running.Go(e.run)
 	}
 }
 
-// run loads the entry, and forgets it when it has ended. The rest after it bounds the cost of a SKU that sells out again and again.
+// run forgets the entry when it has ended. The rest after it bounds the cost of a SKU that sells out again and again.
 func (e *soldOutEntry) run() {
 	s := e.service
-	known, rest := e.load()
-	if known {
+	select {
+	case <-e.loaded:
 		<-e.ctx.Done()
+		s.pause(e.rest)
+	case <-s.background.Done():
+		return
 	}
-	e.invalidate()
-	s.pause(rest)
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	delete(s.soldOut.bySKU, e.sku)
 	s.soldOut.ids.Add(-int64(len(e.accepted)))
 }
 
-// load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads
-// at a time, so cacheLimit holds for all of them.
-func (e *soldOutEntry) load() (known bool, rest time.Duration) {
-	s := e.service
-	s.soldOut.loading.Lock()
-	defer s.soldOut.loading.Unlock()
-	ctx, cancel := context.WithTimeout(e.ctx, loadLimit)
+// loadSoldOut loads the entries of SKUs that have sold out, as long as the service runs.
+func (s *Service) loadSoldOut() {
+	for {
+		select {
+		case <-s.background.Done():
+			return
+		case <-s.soldOut.wake:
+		}
+		for some := range slices.Chunk(s.soldOut.takeToLoad(), loadAtOnce) {
+			s.load(some)
+		}
+	}
+}
+
+// takeToLoad returns the entries that are to be loaded now.
+func (c *soldOutCache) takeToLoad() []*soldOutEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entries := c.toLoad
+	c.toLoad = nil
+	return entries
+}
+
+// load reads the ids of entries whose SKUs are sold out, if they fit, and ends the other entries. Nothing else loads, so cacheLimit holds
+// for all entries together.
+func (s *Service) load(entries []*soldOutEntry) {
+	ctx, cancel := context.WithTimeout(s.background, loadLimit)
 	defer cancel()
-	start := time.Now()
-	var accepted []uint64
-	room := cacheLimit - int(s.soldOut.ids.Load())
-	empty, err := s.store.SoldOut(ctx, e.sku, room+1, func(id []byte) { accepted = append(accepted, maphash.Bytes(s.soldOut.seed, id)) })
+	bySKU := make(map[string]*soldOutEntry, len(entries))
+	for _, e := range entries {
+		e.accepted, bySKU[e.sku] = nil, e
+	}
+	start, room, read := time.Now(), cacheLimit-int(s.soldOut.ids.Load()), 0
+	views, err := s.store.SoldOut(ctx, slices.Collect(maps.Keys(bySKU)), room+1, func(sku, id []byte) {
+		e := bySKU[string(sku)]
+		e.accepted = append(e.accepted, maphash.Bytes(s.soldOut.seed, id))
+		read++
+	})
 	took := time.Since(start)
 	switch {
-	case err != nil && e.ctx.Err() == nil:
-		s.log.Warn("order ids not read; retries of a sold-out SKU go to the database", "sku", e.sku, "error", err)
-	case len(accepted) > room:
-		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
-		return false, fullRest
-	case err == nil && empty.SoldOut():
-		slices.Sort(accepted)
-		e.age, e.accepted, e.until = empty.Age(), accepted, empty.NextExpiry
-		s.soldOut.ids.Add(int64(len(accepted)))
-		e.confirmed.Store(&start)
-		s.observe(Activity{Kind: SoldOutCached, Took: took})
-		known = true
+	case err != nil && s.background.Err() == nil:
+		s.log.Warn("order ids not read; retries of sold-out SKUs go to the database", "sku", entries[0].sku, "skus", len(entries), "error", err)
+	case read > room && len(entries) > 1: // one of them may be too large for all
+		for i := range entries {
+			s.load(entries[i : i+1])
+		}
+		return
+	case read > room:
+		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", entries[0].sku)
+		entries[0].end(fullRest)
+		return
 	}
-	return known, loadRest * took
+	for _, e := range entries {
+		if view, there := views[e.sku]; err == nil && there && view.SoldOut() {
+			e.begin(view, start, took)
+		} else {
+			e.end(loadRest * took)
+		}
+	}
+}
+
+// begin makes an entry known that was read at an instant.
+func (e *soldOutEntry) begin(view stock.View, read time.Time, took time.Duration) {
+	slices.Sort(e.accepted)
+	e.age, e.until, e.rest = view.Age(), view.NextExpiry, loadRest*took
+	e.service.soldOut.ids.Add(int64(len(e.accepted)))
+	e.confirmed.Store(&read)
+	close(e.loaded)
+	e.service.observe(Activity{Kind: SoldOutCached, Took: took})
+}
+
+// end ends an entry that is not known. The next one of its SKU is loaded after a rest.
+func (e *soldOutEntry) end(rest time.Duration) {
+	e.accepted, e.rest = nil, rest
+	e.invalidate()
+	close(e.loaded)
 }
 
 // confirmSoldOut confirms the entries that orders need, and ends the others, as long as the service runs.

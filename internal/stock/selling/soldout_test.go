@@ -62,13 +62,13 @@ func (m *meter) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return m.Store.Deductions(ctx, sku, orderIDs)
 }
 
-func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.View, error) {
+func (m *meter) SoldOut(ctx context.Context, skus []string, limit int, accepted func(_, _ []byte)) (map[string]stock.View, error) {
 	after, err := m.look(ctx)
 	if err != nil {
-		return stock.View{}, err
+		return nil, err
 	}
 	defer after()
-	return m.Store.SoldOut(ctx, sku, limit, accepted)
+	return m.Store.SoldOut(ctx, skus, limit, accepted)
 }
 
 func (m *meter) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, error) {
@@ -317,9 +317,13 @@ func (empty) Deductions(context.Context, string, []string) (map[string]stock.Ded
 	return map[string]stock.Deduction{}, nil
 }
 
-func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.View, error) {
+func (empty) SoldOut(_ context.Context, skus []string, _ int, _ func(_, _ []byte)) (map[string]stock.View, error) {
 	time.Sleep(10 * time.Millisecond)
-	return stock.View{Layout: 1, Versions: []int64{1, 1, 1}}, nil
+	views := make(map[string]stock.View)
+	for _, sku := range skus {
+		views[sku] = stock.View{Layout: 1, Versions: []int64{1, 1, 1}}
+	}
+	return views, nil
 }
 
 func (empty) Ages(_ context.Context, skus ...string) (map[string]stock.Age, error) {
@@ -347,6 +351,38 @@ func TestSoldOutIsConfirmedWhileAsked(t *testing.T) {
 		}
 		if looks := store.looks() - before; looks < 4 || looks > 9 {
 			t.Errorf("looked %d times in 4 s", looks)
+		}
+	})
+}
+
+// TestManySKUsAreKnownSoon: thousands of SKUs that sell out together are read together, in a virtual second. Each read takes 10 ms.
+func TestManySKUsAreKnownSoon(t *testing.T) {
+	busytest.Virtual(t, func(t *testing.T) {
+		const skus = 2000
+		store := &meter{Store: empty{}}
+		s := serve(t, selling.Config{Store: store})
+		buy := func() {
+			var buyers sync.WaitGroup
+			for n := range skus {
+				buyers.Go(func() {
+					order := stock.Order{OrderID: "o", Quantity: 1}
+					if _, _, err := s.Deduct(t.Context(), fmt.Sprint("sku-", n), order); stock.CodeOf(err) != stock.CodeSoldOut {
+						t.Errorf("got %v, want that it is sold out", err)
+					}
+				})
+			}
+			buyers.Wait()
+		}
+		buy()
+		start := time.Now()
+		for known := false; !known; {
+			if time.Since(start) > time.Second {
+				t.Fatal("refusals still ask the rows")
+			}
+			time.Sleep(100 * time.Millisecond)
+			before := store.asked.Load()
+			buy()
+			known = store.asked.Load() == before
 		}
 	})
 }

@@ -27,13 +27,20 @@ func (s soldOutStore) Expired(context.Context, time.Time, int) ([]stock.Due, err
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.View, error) {
+func (s soldOutStore) SoldOut(_ context.Context, skus []string, limit int, accepted func(_, _ []byte)) (map[string]stock.View, error) {
+	views := make(map[string]stock.View)
 	var id []byte
-	for n := range min(limit, s.accepted) {
-		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
-		accepted(id)
+	for _, sku := range skus {
+		for n := range s.accepted {
+			if limit--; limit < 0 {
+				break
+			}
+			id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
+			accepted([]byte(sku), id)
+		}
+		views[sku] = stock.View{Versions: []int64{1, 2, 3}}
 	}
-	return stock.View{Versions: []int64{1, 2, 3}}, nil
+	return views, nil
 }
 
 func (s soldOutStore) Ages(_ context.Context, skus ...string) (map[string]stock.Age, error) {

@@ -170,10 +170,11 @@ func (m *model) agrees(t *testing.T, at time.Time) {
 // versionsTell checks that nothing has changed if all versions are unchanged.
 func (m *model) versionsTell(t *testing.T) {
 	t.Helper()
-	empty, err := m.store.SoldOut(t.Context(), m.sku, 0, nil)
+	found, err := m.store.SoldOut(t.Context(), []string{m.sku}, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	empty := found[m.sku]
 	equal(t, "next expiry", empty.NextExpiry, m.until())
 	levels := m.look(t).Segments
 	equal(t, "sold out", empty.SoldOut(), sum(levels) == 0)

@@ -81,9 +81,9 @@ FROM skus k WHERE k.sku_id IN (SELECT value FROM json_each($1));
 SELECT sku_id, max(layout), sum(version) FROM stock_segments WHERE sku_id IN (SELECT value FROM json_each($1)) GROUP BY sku_id;
 
 -- name: accepted
--- In:  $1 sku_id, $2 how many
--- Out: the ids of orders that were accepted
-SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2;
+-- In:  $1 sku_ids as JSON, $2 how many
+-- Out: SKUs, and ids of orders that were accepted
+SELECT sku_id, order_id FROM deductions WHERE sku_id IN (SELECT value FROM json_each($1)) LIMIT $2;
 
 -- name: profile
 -- In:  $1 sku_id

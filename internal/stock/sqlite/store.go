@@ -160,17 +160,17 @@ func now(given time.Time) time.Time {
 }
 
 // SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (view stock.View, err error) {
+func (s *Store) SoldOut(ctx context.Context, skus []string, limit int, accepted func(sku, orderID []byte)) (views map[string]stock.View, err error) {
 	err = s.snapshot(ctx, func(tx *transaction) error {
-		view, err = tables.SoldOut(ctx, tx, sku, limit, func(row tables.Row) error {
-			var id sql.RawBytes
-			err := row.Scan(&id)
-			accepted(id)
+		views, err = tables.SoldOut(ctx, tx, skus, limit, func(row tables.Row) error {
+			var sku, id sql.RawBytes
+			err := row.Scan(&sku, &id)
+			accepted(sku, id)
 			return err
 		})
 		return err
 	})
-	return view, err
+	return views, err
 }
 
 // Watch implements [stock.Store]. The file belongs to this process, which knows without a notification which units come back.

@@ -16,24 +16,30 @@ import (
 // soldOut reads with a limit, and returns the ids ascending.
 func (k *kit) soldOut(limit int) (versions []int64, soldOut bool, ids []string) {
 	k.t.Helper()
-	found, err := k.store.SoldOut(k.t.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
-	if err != nil {
-		k.t.Fatalf("sold out: %v", err)
+	found, err := k.store.SoldOut(k.t.Context(), []string{sku}, limit, func(of, id []byte) {
+		if string(of) != sku {
+			k.t.Errorf("got an id of SKU %q", of)
+		}
+		ids = append(ids, string(id))
+	})
+	if err != nil || len(found) != 1 {
+		k.t.Fatalf("sold out: %v, %v", found, err)
 	}
 	slices.Sort(ids)
-	return found.Versions, found.SoldOut(), ids
+	return found[sku].Versions, found[sku].SoldOut(), ids
 }
 
 // testSoldOut reads the ids when nothing is left, and until when that lasts: the earliest reservation ends it.
 func testSoldOut(t *testing.T, k *kit) {
-	_, err := k.store.SoldOut(t.Context(), sku, 9, nil)
-	k.code(err, stock.CodeUnknownSKU)
+	if found, err := k.store.SoldOut(t.Context(), []string{sku}, 9, nil); err != nil || len(found) != 0 {
+		t.Errorf("of an unknown SKU: %v, %v", found, err)
+	}
 	k.create(7, 3)
 	until := func(want time.Time) {
 		t.Helper()
-		found, err := k.store.SoldOut(t.Context(), sku, 0, nil)
-		if err != nil || !found.NextExpiry.Equal(want) {
-			t.Errorf("until %s, %v, want %s", found.NextExpiry, err, want)
+		found, err := k.store.SoldOut(t.Context(), []string{sku}, 0, nil)
+		if until := found[sku].NextExpiry; err != nil || !until.Equal(want) {
+			t.Errorf("until %s, %v, want %s", until, err, want)
 		}
 	}
 	k.deduct(0, stock.Fence{}, order("a", 1))
@@ -294,7 +300,7 @@ func testPool(t *testing.T, k *kit) {
 		var reading sync.WaitGroup
 		for range readers {
 			reading.Go(func() {
-				if _, err := k.store.SoldOut(t.Context(), sku, 1, func([]byte) { <-letGo }); err != nil {
+				if _, err := k.store.SoldOut(t.Context(), []string{sku}, 1, func(_, _ []byte) { <-letGo }); err != nil {
 					t.Error(err)
 				}
 			})

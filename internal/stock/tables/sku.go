@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -181,19 +182,17 @@ func (b Base) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, e
 	}, "ages", skus)
 }
 
-// SoldOut is [stock.Store.SoldOut] in a transaction that reads one snapshot. scan reads an id without a copy.
-func SoldOut(ctx context.Context, q Querier, sku string, limit int, scan func(Row) error) (view stock.View, err error) {
-	views, err := Base{DB: q}.Views(ctx, sku)
-	view, there := views[sku]
-	switch {
-	case err != nil:
-		return view, err
-	case !there:
-		return view, stock.UnknownSKU(sku)
-	case !view.SoldOut() || limit == 0:
-		return view, nil
+// SoldOut is [stock.Store.SoldOut] in a transaction that reads one snapshot. scan reads a SKU and an id without a copy.
+func SoldOut(ctx context.Context, q Querier, skus []string, limit int, scan func(Row) error) (map[string]stock.View, error) {
+	views, err := Base{DB: q}.Views(ctx, skus...)
+	if err != nil || limit == 0 {
+		return views, err
 	}
-	return view, q.Each(ctx, scan, "accepted", sku, limit)
+	gone := slices.DeleteFunc(slices.Clone(skus), func(sku string) bool { return !views[sku].SoldOut() })
+	if len(gone) == 0 {
+		return views, nil
+	}
+	return views, q.Each(ctx, scan, "accepted", gone, limit)
 }
 
 // aboveSKUs is above every SKU: no character of one is.

@@ -71,7 +71,7 @@ func ofPrices(ctx context.Context, w *world) error {
 		{mix: "a connection of each buyer", site: plain, prepare: plain.create, sell: plain.alone},
 		{mix: "TLS, a connection of each buyer", site: encrypted, prepare: encrypted.create, sell: encrypted.alone},
 		{mix: noneOf(one), site: plain, sell: oneGone, answers: true, warmUp: w.scale.warmUp},
-		{mix: noneOf(all), site: plain, sell: allGone, answers: true, warmUp: 50 * w.scale.warmUp}, // each SKU is known then
+		{mix: noneOf(all), site: plain, sell: allGone, answers: true, warmUp: 70 * w.scale.warmUp}, // each SKU is known then
 	} {
 		e.name, e.callers = overHTTPName, w.scale.callers[0]
 		e.site.countsBytes = true
