@@ -13,7 +13,7 @@ import (
 )
 
 // farName is the case whose rates are in docs/OPERATIONS.md.
-const farName = "far servers"
+const farName = "far"
 
 // farOf is the service with a time to its servers and back.
 func farOf(trip time.Duration) string {
