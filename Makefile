@@ -263,6 +263,10 @@ generate: ## Generate the code
 list-helpers: ## Write the list of helpers of each package's tests
 	$(GO) test -count 1 -run '^TestHelpersAreListed$$' ./internal/busytest -write
 
+.PHONY: figures
+figures: ## Write the figures of docs/benchmarks into the documents that show them
+	$(GO) test -count 1 -run 'Shows|Follows|OfTheirCommands' ./loadtest -write
+
 # Of the modules that this one names itself. Those of the tools follow their own releases.
 .PHONY: list-outdated
 list-outdated: ## List the modules that have newer versions
