@@ -95,7 +95,7 @@ WITH due AS MATERIALIZED (
     FROM back
     WHERE g.sku_id = $1 AND g.segment = back.segment
 )
-SELECT (SELECT count(*) FROM over), array_agg(segment), array_agg(units) FROM back
+SELECT count(*) FROM over
 ;
 
 -- name: outbox_status :patient
