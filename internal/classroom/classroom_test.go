@@ -258,7 +258,7 @@ func TestNoPaceWithoutASale(t *testing.T) {
 func TestHoldersHaveTheNumbersOfTheButtons(t *testing.T) {
 	t.Parallel()
 	url := open(t)
-	do(t, url, "house", `{"lock":"fair","processes":2,"singly":true}`) // takes a lock for every write
+	do(t, url, "house", `{"lock":"fair","processes":2,"singly":true}`)                  // takes a lock for every write
 	now := do(t, url, "sale", `{"pace":5,"mix":"singles","segments":8,"stock":100000}`) // more would starve a busy machine
 	holders := ""
 	defer func() {
