@@ -12,6 +12,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,7 +22,6 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
-	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -156,8 +156,7 @@ func (w *world) newSigner() (s signer, err error) {
 		return s, fmt.Errorf("make a key for tokens: %w", err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
-	err = errors.Join(err, os.WriteFile(s.config.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600))
-	if err != nil {
+	if err := errors.Join(err, writePEM(s.config.KeyFile, "PUBLIC KEY", public)); err != nil {
 		return s, fmt.Errorf("write the key of tokens: %w", err)
 	}
 	return s, nil
@@ -180,20 +179,19 @@ func (w *world) serveEncrypted(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	authority, err := servertest.NewAuthority(folder)
+	other := httptest.NewTLSServer(nil) // it has a certificate for 127.0.0.1
+	other.Close()
+	private, err := x509.MarshalPKCS8PrivateKey(other.TLS.Certificates[0].PrivateKey)
+	job := target.Job{RedisURL: w.URLs.RedisURL, TLSCert: filepath.Join(folder, "tls.pem"), TLSKey: filepath.Join(folder, "tls.key")}
+	err = errors.Join(err, writePEM(job.TLSCert, "CERTIFICATE", other.Certificate().Raw), writePEM(job.TLSKey, "PRIVATE KEY", private))
 	if err != nil {
-		return nil, fmt.Errorf("make an authority: %w", err)
-	}
-	files, err := authority.Issue()
-	if err != nil {
-		return nil, fmt.Errorf("issue a certificate: %w", err)
-	}
-	text, err := os.ReadFile(files.CA)
-	if err != nil {
-		return nil, fmt.Errorf("read the authority: %w", err)
+		return nil, fmt.Errorf("write a certificate: %w", err)
 	}
 	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(text)
-	job := target.Job{RedisURL: w.URLs.RedisURL, TLSCert: files.Cert, TLSKey: files.Key}
+	trusted.AddCert(other.Certificate())
 	return w.serveJob(ctx, job, &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13})
+}
+
+func writePEM(file, kind string, der []byte) error {
+	return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
