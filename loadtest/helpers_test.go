@@ -15,7 +15,7 @@ package main
 //   - readFile
 //
 // documents_test.go
-//   - generated: is what a document has between the marks of a name
+//   - shows: checks that a document has a text between the marks of a name, or writes it there
 //
 // flashsale_test.go
 //   - figure: is the value of a figure, -1 if there is none
