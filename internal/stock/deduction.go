@@ -253,7 +253,7 @@ func (h History) Entries() []Entry {
 	}
 	committed := cmp.Or(h.Committed, h.Quantity) // if it was
 	for _, a := range h.Amendments {
-		// What was taken again had ended.
+		// Units that were taken again had ended before.
 		if a.Ended > 0 && a.EndedAt.Before(h.ExpiresAt) {
 			add(EntryCancelled, a.Ended, a.EndedAt)
 		} else if a.Ended > 0 {

@@ -18,7 +18,7 @@ type Forgetting struct {
 	Again int
 }
 
-// Pseudonym returns the name of a buyer who is forgotten: a hash that nobody can compute without the key. That of "" tells keys apart.
+// Pseudonym returns the name of a buyer who is forgotten: a hash that nobody can compute without the key. The name of "" tells keys apart.
 func Pseudonym(key []byte, buyerID string) string {
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(buyerID))

@@ -84,7 +84,7 @@ func (s *Store) OrdersListed(ctx context.Context) (bool, error) {
 	return s.coordinator.store.OrdersListed(ctx)
 }
 
-// OrderLines implements [stock.Store]. Each shard returns a page. What comes before the earliest of their ends is the page.
+// OrderLines implements [stock.Store]. Each shard returns a page; the answer ends where the first of them ends.
 func (s *Store) OrderLines(ctx context.Context, query stock.OrderQuery) (all stock.LinePage, err error) {
 	var pages []stock.LinePage
 	err = s.again(ctx, func(p *placements) error {

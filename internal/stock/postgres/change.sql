@@ -61,7 +61,7 @@ SELECT o.order_id, $2, $3, nullif($4, ''), $5::boolean, nullif($6, ''), $7::time
 --     arrays with an element for each line: $6 sku_ids, $7 layouts (0: no unit moves), $8 statuses ('': there is no such line), $9 quantities,
 --     $10 ends of reservations (null: none)
 --
--- It fails unless all is as it was seen, no buyer is counted, and the ref is new. The rows are locked. What segments gave a line changes with
+-- It fails unless all is as it was seen, no buyer is counted, and the ref is new. The rows are locked. A line's parts change with
 -- its status, its quantity or its revision.
 SELECT inventory_require(
     EXISTS (SELECT 1 FROM orders WHERE order_id = $1 AND NOT pruned AND coalesce(buyer_id, '') = $3)

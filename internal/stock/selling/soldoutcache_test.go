@@ -119,6 +119,26 @@ func TestMemoryHasABound(t *testing.T) {
 	})
 }
 
+// TestASKUWithTooManyOrdersHarmsNoOther: two SKUs are read together, and only one of them fits.
+func TestASKUWithTooManyOrdersHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		s := remembering(t, 10)
+		s.soldOut.ids.Store(cacheLimit - 15)
+		var both []*soldOutEntry
+		for _, sku := range []string{"fits", "too large"} {
+			e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku), loaded: make(chan struct{})}
+			e.ctx, e.invalidate = context.WithCancel(s.background)
+			both = append(both, e)
+		}
+		s.load(both)
+		if !both[0].valid() || both[1].valid() || len(both[0].accepted) != 10 || both[1].rest != fullRest {
+			t.Errorf("valid %t and %t, want only the first; %d ids, want 10; rest %v, want %v", both[0].valid(), both[1].valid(),
+				len(both[0].accepted), both[1].rest, fullRest)
+		}
+	})
+}
+
 // BenchmarkRefusal measures a refusal of a SKU that a million orders have bought.
 func BenchmarkRefusal(b *testing.B) {
 	s := remembering(b, 1_000_000)

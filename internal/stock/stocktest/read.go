@@ -3,6 +3,7 @@ package stocktest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +62,37 @@ func testSoldOut(t *testing.T, k *kit) {
 	until(at.Add(time.Minute))
 	k.settled(at, commit("c"), stock.StatusCommitted, 3, 0)
 	until(at.Add(time.Hour))
+}
+
+// testSeveralSoldOut reads SKUs together: one has units left, and one is not there. Only those that sold out tell ids, each its own.
+func testSeveralSoldOut(t *testing.T, k *kit) {
+	k.threeSKUs()
+	for segment, sku := range []string{"a", "a", "b"} {
+		ids := stock.Batch{SKU: sku, Layout: firstLayout, Segment: segment % 2, At: at, Orders: []stock.Order{order(fmt.Sprint(sku, segment), 5)}}
+		if _, err := k.store.Deduct(t.Context(), ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := stock.Batch{SKU: "c", Layout: firstLayout, Segment: stock.AllSegments, Limit: 2, At: at}
+	for _, id := range []string{"x", "y", "z"} {
+		gone.Orders = append(gone.Orders, by(id, id, 2))
+	}
+	if _, err := k.store.Merge(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	told := make(map[string][]string)
+	views, err := k.store.SoldOut(t.Context(), []string{"c", "none", "b", "a"}, 9, func(sku, id []byte) {
+		told[string(sku)] = append(told[string(sku)], string(id))
+	})
+	if err != nil || len(views) != 3 || !views["a"].SoldOut() || views["b"].SoldOut() || !views["c"].SoldOut() {
+		t.Errorf("got %+v, %v, want that a and c are sold out, b is not, and none is left out", views, err)
+	}
+	for _, ids := range told {
+		slices.Sort(ids)
+	}
+	if want := map[string][]string{"a": {"a0", "a1"}, "c": {"x", "y", "z"}}; !maps.EqualFunc(told, want, slices.Equal) {
+		t.Errorf("got %q, want %q", told, want)
+	}
 }
 
 // testSoldOutIsOneSnapshot reads while units come and are sold. One raises the versions by one, and so does the

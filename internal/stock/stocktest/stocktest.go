@@ -145,6 +145,7 @@ func CalmCases() []Case {
 		{"a change of an order counts its buyers", testChangeCounts},
 
 		{"sold out", testSoldOut},
+		{"several SKUs are sold out", testSeveralSoldOut},
 		{"SKUs with expired reservations", testExpired},
 		{"reservations of many SKUs expire at once", testExpireFree},
 		{"SKUs page by page", testStatuses},

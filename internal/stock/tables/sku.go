@@ -188,7 +188,10 @@ func SoldOut(ctx context.Context, q Querier, skus []string, limit int, scan func
 	if err != nil || limit == 0 {
 		return views, err
 	}
-	gone := slices.DeleteFunc(slices.Clone(skus), func(sku string) bool { return !views[sku].SoldOut() })
+	gone := slices.DeleteFunc(slices.Clone(skus), func(sku string) bool {
+		view, there := views[sku]
+		return !there || !view.SoldOut()
+	})
 	if len(gone) == 0 {
 		return views, nil
 	}

@@ -60,7 +60,7 @@ func (w *world) serveFar(ctx context.Context, databaseURL string, trip time.Dura
 	return w.serveJob(ctx, j, nil)
 }
 
-// tried sends an order once. That the service had no time for it is no error.
+// tried sends an order once. A service without time for it is no error.
 func (s *site) tried(id string, skus ...string) (load.Outcome, error) {
 	status, body, err := s.Send(0, load.NewRequest(unitOfEach(id, skus)))
 	if err == nil && status == http.StatusServiceUnavailable {
