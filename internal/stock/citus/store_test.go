@@ -90,7 +90,7 @@ func (d *databases) lend(t *testing.T) string {
 	t.Helper()
 	url := <-d.free
 	t.Cleanup(func() { d.free <- url })
-	if err := exec(t.Context(), url, `TRUNCATE skus, stock_segments, deductions, deduction_parts, amendments, movements, buyers, pruned, orders, order_lines`); err != nil {
+	if err := exec(t.Context(), url, "TRUNCATE "+strings.Join(migrations.Tables(), ", ")); err != nil {
 		t.Fatal(err)
 	}
 	return url
