@@ -70,7 +70,7 @@ func cellsOf(t *testing.T, page, row string) map[string]string {
 	return by
 }
 
-// costsOf reads the costs of a kind of work from such a page. What the page does not know is 0.
+// costsOf reads the costs of a kind of work from such a page. A cost that the page does not have is 0.
 func costsOf(t *testing.T, page, row string) (c costs) {
 	t.Helper()
 	cells := cellsOf(t, page, "inventory over HTTP | "+row)

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// A change of a SKU's buyer limit leaves its earlier orders to be counted, or no longer to be. That is done page by page while the SKU
+// A change of a SKU's buyer limit leaves its earlier orders to be counted, or no longer to be. It does so page by page while the SKU
 // sells: at once, by the request that has changed the limit, for as long as it may take; then in the background, by any process.
 const (
 	countEvery  = time.Second

@@ -216,7 +216,7 @@ func (g *game) placement() stock.Placement {
 }
 
 // place decides an order by the models. A line from all segments ends expired reservations first, and nothing changes if one line is
-// refused. That the order id is known to a SKU comes before other refusals.
+// refused. If a SKU knows the order id, that comes before other refusals.
 func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Code) {
 	var before [2]map[string]stock.Deduction
 	for i, m := range g.models {
