@@ -100,8 +100,9 @@ WITH soon AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), due AS MATERIALIZED (
     SELECT asked.sku_id, bool_or(first.segment IS NULL OR first.limited IS TRUE) AS needs_all,
-           array_agg(first.segment % (SELECT count(*) FROM stock_segments g WHERE g.sku_id = asked.sku_id)) AS segments
+           array_agg(first.segment % g.layout) AS segments
     FROM soon CROSS JOIN unnest($1::text[]) AS asked (sku_id)
+    CROSS JOIN LATERAL (SELECT count(*) AS layout FROM stock_segments WHERE sku_id = asked.sku_id) AS g
     CROSS JOIN LATERAL (
         SELECT segment, limited FROM deductions
         WHERE sku_id = asked.sku_id AND status = 'reserved' AND expires_at > coalesce($4::timestamptz, '-infinity')
@@ -130,26 +131,20 @@ WITH rows AS MATERIALIZED (
     SELECT held.sku_id, held.segments, cardinality(held.segments) = g.layout AS them_all, g.layout
     FROM (SELECT sku_id, array_agg(segment) AS segments FROM unnest($1::text[], $2::integer[]) AS one (sku_id, segment) GROUP BY sku_id) AS held
     CROSS JOIN LATERAL (SELECT count(*) AS layout FROM stock_segments WHERE sku_id = held.sku_id) AS g
-), due AS MATERIALIZED (
-    SELECT rows.sku_id, first.order_id
-    FROM rows CROSS JOIN LATERAL (
-        SELECT order_id, segment, limited FROM deductions
-        WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($5::timestamptz, '-infinity')
-          AND expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
-        ORDER BY expires_at LIMIT $4::bigint
-    ) AS first
-    WHERE rows.them_all OR (first.segment % rows.layout = ANY (rows.segments) AND first.limited IS NOT TRUE)
 ), over AS MATERIALIZED (
     SELECT d.sku_id, d.order_id, d.buyer_id, d.quantity, d.segment, d.limited, coalesce(d.counted_at, d.sku_id) AS counted_at
-    FROM (SELECT * FROM due ORDER BY sku_id, order_id) AS late
+    FROM rows
     CROSS JOIN LATERAL (
-        SELECT * FROM deductions WHERE sku_id = late.sku_id AND order_id = late.order_id OFFSET 0 FOR UPDATE SKIP LOCKED
+        SELECT * FROM deductions
+        WHERE sku_id = rows.sku_id AND status = 'reserved' AND expires_at > coalesce($5::timestamptz, '-infinity')
+          AND expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
+        ORDER BY expires_at LIMIT $4::bigint FOR UPDATE SKIP LOCKED
     ) AS d
     LEFT JOIN LATERAL (
-        SELECT true AS free FROM buyers WHERE d.limited AND sku_id = coalesce(d.counted_at, d.sku_id) AND buyer_id = d.buyer_id OFFSET 0 FOR UPDATE SKIP LOCKED
+        SELECT true AS free FROM buyers
+        WHERE d.limited AND rows.them_all AND sku_id = coalesce(d.counted_at, d.sku_id) AND buyer_id = d.buyer_id OFFSET 0 FOR UPDATE SKIP LOCKED
     ) AS n ON true
-    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($3::timestamptz, clock_timestamp()))
-      AND (d.limited IS NOT TRUE OR n.free)
+    WHERE (rows.them_all OR d.segment % rows.layout = ANY (rows.segments)) AND (d.limited IS NOT TRUE OR n.free)
 ), ended AS (
     UPDATE deductions d SET status = 'expired' FROM over WHERE d.sku_id = over.sku_id AND d.order_id = over.order_id
 ), uncounted AS (
@@ -175,5 +170,10 @@ WITH rows AS MATERIALIZED (
     WHERE g.sku_id = back.sku_id AND g.segment = back.segment
     RETURNING g.sku_id, g.available = back.units AS was_empty
 )
-SELECT o.sku_id, o.reservations, coalesce((SELECT bool_and(was_empty) FROM returned r WHERE r.sku_id = o.sku_id), true)
-FROM (SELECT sku_id, count(*) AS reservations FROM over GROUP BY sku_id) AS o;
+SELECT sku_id, sum(reservations), coalesce(bool_and(was_empty), true)
+FROM (
+    SELECT sku_id, 1 AS reservations, NULL::boolean AS was_empty FROM over
+    UNION ALL
+    SELECT sku_id, 0, was_empty FROM returned
+) AS one
+GROUP BY sku_id;
