@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,10 @@ import (
 const walOrders = 1000
 
 const walNote = "After a checkpoint, the first change of a page logs the whole page. Random ids change another page of each index for each order; " +
-	"rising ids change the same ones."
+	"rising ids change the same ones. wal_compression is a setting of the server."
+
+// compressed is the parameter of a URL that sets wal_compression, which only a superuser may set for its session.
+const compressed = "options=-c%20wal_compression%3Don"
 
 // orderIDs makes the order ids of a shop.
 type orderIDs struct {
@@ -47,24 +51,45 @@ func (c Config) kindsOfIDs() []orderIDs {
 	}
 }
 
-// writeAheadLog measures how much is written ahead for an order, by the kind of its id.
-func (c Config) writeAheadLog(ctx context.Context, url string) (*report.Table, error) {
+// writeAheadLog measures how much is written ahead for an order, by the kind of its id, and of random ids also with wal_compression where
+// the user of the URL is a superuser.
+func (c Config) writeAheadLog(ctx context.Context, url string, superuser bool) (*report.Table, error) {
 	if err := restock(ctx, url); err != nil {
 		return nil, err
 	}
 	t := &report.Table{Columns: []string{"order ids", "bytes of WAL, order of one SKU", "bytes of WAL, basket of three"}}
-	for _, ids := range c.kindsOfIDs() {
-		single, err := logged(ctx, url, ids, take(hot, 0, false))
-		if err != nil {
-			return nil, fmt.Errorf("orders with ids that are %s: %w", ids.name, err)
+	kinds := c.kindsOfIDs()
+	for _, ids := range kinds {
+		if err := logOf(ctx, t, ids.name, url, ids); err != nil {
+			return nil, err
 		}
-		several, err := logged(ctx, url, ids, basket)
-		if err != nil {
-			return nil, fmt.Errorf("baskets with ids that are %s: %w", ids.name, err)
-		}
-		t.Add(ids.name, single, several)
+	}
+	if random := kinds[0]; superuser {
+		return t, logOf(ctx, t, random.name+", wal_compression on", withParameter(url, compressed), random)
 	}
 	return t, nil
+}
+
+// withParameter returns a URL with one more parameter.
+func withParameter(url, parameter string) string {
+	if strings.Contains(url, "?") {
+		return url + "&" + parameter
+	}
+	return url + "?" + parameter
+}
+
+// logOf adds a row of the table.
+func logOf(ctx context.Context, t *report.Table, name, url string, ids orderIDs) error {
+	single, err := logged(ctx, url, ids, take(hot, 0, false))
+	if err != nil {
+		return fmt.Errorf("orders with ids that are %s: %w", name, err)
+	}
+	several, err := logged(ctx, url, ids, basket)
+	if err != nil {
+		return fmt.Errorf("baskets with ids that are %s: %w", name, err)
+	}
+	t.Add(name, single, several)
+	return nil
 }
 
 // restock gives the SKUs of a basket enough units in each segment.
