@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Config) (d report.Document, err error) {
 			return err
 		}
 		c.tell(&d, few, many)
-		wal, err := c.writeAheadLog(ctx, url, s.PostmasterPID != 0)
+		wal, err := c.writeAheadLog(ctx, url)
 		d.Sections = append(d.Sections, report.Section{Name: "Write-ahead log", Table: wal, Notes: []string{walNote}})
 		return err
 	})
