@@ -58,6 +58,17 @@ func TestReadmeShowsTheAfternoon(t *testing.T) {
 	shows(t, "../README.md", "afternoon", strings.TrimSpace(table)+"\n")
 }
 
+// TestAPIShowsWhatIDsCost: API.md has the last table of the page that years --markdown wrote.
+func TestAPIShowsWhatIDsCost(t *testing.T) {
+	t.Parallel()
+	_, rest, _ := strings.Cut(readFile(t, "../docs/benchmarks/years.md"), "\n## Write-ahead log\n\n")
+	table, _, _ := strings.Cut(rest, "\n\n")
+	if strings.Count(table, "\n| ") != 3 {
+		t.Fatalf("the page has no table of three kinds of ids: %q", table)
+	}
+	shows(t, "../docs/API.md", "ids", table+"\n")
+}
+
 // TestPagesAreOfTheirCommands: each page of docs/benchmarks names the command that made it, which the program still knows, and the
 // commit of that program. BENCHMARKS.md lists each page with the commit.
 func TestPagesAreOfTheirCommands(t *testing.T) {
