@@ -48,6 +48,43 @@ func TestWatchHearsRestocks(t *testing.T) {
 	})
 }
 
+// TestASweepTellsOnlyOfEmptySKUs: reservations of two SKUs expire. The one that had units left is not told of.
+func TestASweepTellsOnlyOfEmptySKUs(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		store, _ := fresh(t, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
+		at := time.Now()
+		for sku, units := range map[string]int64{"empty": 1, "left": 2} {
+			if _, err := store.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: units, Segments: 1}, at); err != nil {
+				t.Fatal(err)
+			}
+			reserved := []stock.Order{{OrderID: "o", Quantity: 1, ReserveFor: time.Minute}}
+			if _, err := store.Deduct(ctx, stock.Batch{SKU: sku, Layout: 1, At: at, Orders: reserved}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { heard <- sku }) }()
+		<-listening
+		if ended, err := store.ExpireFree(ctx, at.Add(time.Hour), "empty", "left"); err != nil || len(ended) != 2 {
+			t.Fatalf("ended %v, %v, want one reservation of each", ended, err)
+		}
+		if _, err := store.Move(ctx, restock("a", "end")); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"empty", "a"} {
+			if got := <-heard; got != want {
+				t.Errorf("heard of %q, want %q", got, want)
+			}
+		}
+		cancel()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
 // TestWatchHearsWhatComesBack: one notification for each write that gives units back and leaves some, none for others.
 func TestWatchHearsWhatComesBack(t *testing.T) {
 	t.Parallel()
