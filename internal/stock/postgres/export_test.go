@@ -36,17 +36,23 @@ func OpenPatiently(ctx context.Context, databaseURL string, maxConns int32, conf
 }
 
 // Sharing says which batches share a write.
-type Sharing = tables.Sharing
+type Sharing uint8
 
 // The ways to share.
 const (
-	ShareWaiting = tables.ShareWaiting
-	ShareNothing = tables.ShareNothing
-	ShareAll     = tables.ShareAll
+	ShareWaiting Sharing = iota // those that wait at the same time
+	ShareNothing                // for good
+	ShareAll                    // also a batch that could go by itself
 )
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) SetSharing(which tables.Sharing) { s.sharing.which = which }
+func (s *Store) SetSharing(which Sharing) {
+	s.sharing.alone.Store(which == ShareAll) // as if another batch were always under way
+	if which == ShareNothing {               // what wants to share finds no writer
+		s.sharing.Close()
+		s.settlements.Close()
+	}
+}
 
 // HoldWriter lets no shared write of batches and orders begin until it is released.
 func (s *Store) HoldWriter() (letGo func()) { return s.sharing.hold(taking{}) }

@@ -60,7 +60,7 @@ const mostSharedLines = 512
 // orderTogether places an order by a statement that it may share with others. It returns no lines if the statement has not taken
 // the order: because it is known, or otherwise because it has to go by itself.
 func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []stock.Deduction, known bool, err error) {
-	if s.sharing.which == tables.ShareNothing || !s.mayShareOrder(p) {
+	if !s.mayShareOrder(p) {
 		return nil, false, nil
 	}
 	got, err := s.sharing.together(ctx, time.Time{}, taking{order: &p, store: s})

@@ -20,7 +20,7 @@ import (
 //
 // Settlements that wait at the same time are tried in one transaction first.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	if s.sharing.which != tables.ShareNothing && len(settlement.Requests) <= stock.LargestShared {
+	if len(settlement.Requests) <= stock.LargestShared {
 		results, err = s.settlements.together(ctx, settlement.Deadline, settling{tables.SettlingOf(settlement, s.pool.access.SQL), s.pool.access})
 	}
 	if results != nil || err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/tables"
 )
 
 // The bounds of a shared write.
@@ -43,7 +42,6 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 // other for more than [sharedWait].
 type sharing struct {
 	*gatherer[taking, taken]
-	which tables.Sharing
 	alone atomic.Bool // a batch that found nothing under way is written by itself
 	// allNew says whether a batch that is written by itself is expected to have no known orders.
 	allNew caution
@@ -135,7 +133,7 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 
 // deduct writes a batch for a store, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == tables.ShareNothing || len(batch.Orders) > stock.LargestShared {
+	if len(batch.Orders) > stock.LargestShared {
 		return s.deductAlone(ctx, batch)
 	}
 	if !h.writing() && h.alone.CompareAndSwap(false, true) {
@@ -163,7 +161,7 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 
 // later has a batch written with others. It reports false if nothing else is under way.
 func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
-	if h.which == tables.ShareNothing || h.stuck() || !h.alone.Load() && !h.writing() {
+	if h.stuck() || !h.alone.Load() && !h.writing() {
 		return false
 	}
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
@@ -179,7 +177,11 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 		return there
 	}
 	w.done = func(answer taken, err error) { written(w.write, batch, answer, cmp.Or(err, answer.err)) }
-	return h.Push(w)
+	queued := h.Push(w)
+	if !queued {
+		late.Stop()
+	}
+	return queued
 }
 
 // written tells a batch what became of it.
@@ -204,5 +206,5 @@ func written(b taking, batch stock.SharedBatch, answer taken, err error) {
 // writing reports whether a shared write is under way.
 func (h *sharing) writing() bool {
 	_, writing := h.State()
-	return writing || h.which == tables.ShareAll
+	return writing
 }

@@ -24,7 +24,7 @@ const mostShared = 256
 // Each write stands for itself: an error undoes only its savepoint.
 type sharing struct {
 	tables.Gatherer[*sharedWrite]
-	which tables.Sharing
+	fewest, most int // how many writes at least, and how many orders and settle requests at most, share a transaction
 }
 
 // sharedWrite is a write that waits.
@@ -69,8 +69,8 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 func (h *sharing) room() func(*sharedWrite) bool {
 	taken, size := 0, 0
 	return func(w *sharedWrite) bool {
-		if size += w.size; taken > 0 && (h.which == tables.ShareNothing || size > mostShared) {
-			size = mostShared // the next ones do not overtake it
+		if size += w.size; taken > 0 && size > h.most {
+			size = h.most // the next ones do not overtake it
 			return false
 		}
 		taken++
@@ -80,7 +80,7 @@ func (h *sharing) room() func(*sharedWrite) bool {
 
 // writeShared carries out writes, and answers them.
 func (s *Store) writeShared(writes []*sharedWrite) {
-	if len(writes) > 1 || s.sharing.which == tables.ShareAll && writes[0].size < mostShared {
+	if len(writes) >= s.sharing.fewest && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
 			for i, w := range writes {
 				w.answer(errs[i])

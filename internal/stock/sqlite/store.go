@@ -67,6 +67,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	s := &Store{reader: reader, file: file}
 	s.sharing.Room, s.sharing.Carry = s.sharing.room, s.writeShared
+	s.sharing.fewest, s.sharing.most = 2, mostShared
 	s.Base = tables.Base{DB: reader, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
 		return s.inTx(ctx, deadline, func(tx *transaction) error { return work(tx) })
 	}}

@@ -5,16 +5,6 @@ import (
 	"sync"
 )
 
-// Sharing says which writes of a store share a transaction. All values but the first are for tests.
-type Sharing uint8
-
-// The ways to share.
-const (
-	ShareWaiting Sharing = iota // those that wait at the same time
-	ShareNothing
-	ShareAll // also a write that could go by itself
-)
-
 // Gatherer has writes W that wait at the same time carried out together. A writer is a goroutine that takes as many of the waiting
 // writes as may go together, carries them out, and ends when nothing waits:
 //
