@@ -19,13 +19,9 @@ func (s *Store) SoldOut(ctx context.Context, skus []string, limit int, accepted 
 		return tables.SoldOut(ctx, s.pool, skus, limit, nil) // one statement is one snapshot
 	}
 	var sku, id pgtype.DriverBytes // the connection's own buffer: no copy of each id
-	columns := []any{&sku, &id}
+	read := tables.Scanned(func() { accepted(sku, id) }, &sku, &id)
 	err = s.pool.snapshot(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; `, func(tx transaction) error {
-		views, err = tables.SoldOut(ctx, tx, skus, limit, func(row tables.Row) error {
-			err := row.Scan(columns...)
-			accepted(sku, id)
-			return err
-		})
+		views, err = tables.SoldOut(ctx, tx, skus, limit, read)
 		return err
 	})
 	return views, err

@@ -162,13 +162,10 @@ func now(given time.Time) time.Time {
 
 // SoldOut implements [stock.Store].
 func (s *Store) SoldOut(ctx context.Context, skus []string, limit int, accepted func(sku, orderID []byte)) (views map[string]stock.View, err error) {
+	var sku, id sql.RawBytes
+	read := tables.Scanned(func() { accepted(sku, id) }, &sku, &id)
 	err = s.snapshot(ctx, func(tx *transaction) error {
-		views, err = tables.SoldOut(ctx, tx, skus, limit, func(row tables.Row) error {
-			var sku, id sql.RawBytes
-			err := row.Scan(&sku, &id)
-			accepted(sku, id)
-			return err
-		})
+		views, err = tables.SoldOut(ctx, tx, skus, limit, read)
 		return err
 	})
 	return views, err

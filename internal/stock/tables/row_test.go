@@ -109,3 +109,17 @@ func TestTimesAndDurations(t *testing.T) {
 		}
 	}
 }
+
+// TestScannedFindsNoRowThatCannotBeRead: the context may end between two rows of a query, and then the columns are empty.
+func TestScannedFindsNoRowThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	var text string
+	var found []string
+	read := tables.Scanned(func() { found = append(found, text) }, &text)
+	if err := read(row{"a"}); err != nil || !slices.Equal(found, []string{"a"}) {
+		t.Errorf("found %q, %v, want a", found, err)
+	}
+	if err := read(row{}); err == nil || len(found) != 1 {
+		t.Errorf("found %q, %v, want an error and nothing more", found, err)
+	}
+}

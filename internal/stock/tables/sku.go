@@ -182,6 +182,18 @@ func (b Base) Ages(ctx context.Context, skus ...string) (map[string]stock.Age, e
 	}, "ages", skus)
 }
 
+// Scanned reads a row into columns, and then calls found. A row that cannot be read, as when the context ends between two of them, is
+// not found: the columns may be empty then.
+func Scanned(found func(), columns ...any) func(Row) error {
+	return func(row Row) error {
+		if err := row.Scan(columns...); err != nil {
+			return err
+		}
+		found()
+		return nil
+	}
+}
+
 // SoldOut is [stock.Store.SoldOut] in a transaction that reads one snapshot. scan reads a SKU and an id without a copy.
 func SoldOut(ctx context.Context, q Querier, skus []string, limit int, scan func(Row) error) (map[string]stock.View, error) {
 	views, err := Base{DB: q}.Views(ctx, skus...)
