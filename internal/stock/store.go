@@ -154,8 +154,8 @@ type Store interface {
 	NewestMovements(ctx context.Context, sku string, before Position, limit int) ([]Movement, error)
 
 	// Watch calls restocked for every SKU to which any process returns or adds units, soon after the commit; deductions and
-	// merges do not count, nor does ExpireFree if the SKU had units. It calls listening once it receives all of this; what came before is missed. It returns nil at
-	// once if no other process can write, otherwise the error that ended it, at the latest when ctx ends.
+	// merges do not count, nor does ExpireFree if the SKU had units. It calls listening once it receives all of this; what came before
+	// is missed. It returns nil at once if no other process can write, otherwise the error that ended it, at the latest when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "", in one snapshot. It tells audited how many SKUs it has
 	// done, and of how many, if it reads them one after another; nil: nobody.

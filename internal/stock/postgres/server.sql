@@ -1,4 +1,4 @@
--- What concerns the server and the connection: its clock, whether it takes writes, notifications.
+-- The server and the connection: its clock, whether it takes writes, notifications.
 
 -- name: clock
 -- Out: the time, and whether the server is a standby or takes no writes by default

@@ -22,8 +22,8 @@
 -- others that do the same, and these may want a row that is locked here. The bound on the wait ends such a deadlock. If
 -- another transaction has sold to a buyer or inserted an order id meanwhile, the numbers do not agree at the end or the insert fails.
 --
--- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is intended:
--- hundreds of batches must not be compared row by row.
+-- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. Nothing here tells it another
+-- one, because hundreds of batches must not be compared row by row.
 WITH locked AS MATERIALIZED (
     SELECT w, sku, g.segment, available, units, starts, ends, most
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[],

@@ -12,15 +12,28 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
+// listensTo listens to the notifications of a store, and returns the SKUs that it hears of, and how to end that.
+func listensTo(t *testing.T, store *postgres.Store) (heard <-chan string, end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	listening, skus, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
+	go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { skus <- sku }) }()
+	<-listening
+	return skus, func() {
+		t.Helper()
+		cancel()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v, want %v", err, context.Canceled)
+		}
+	}
+}
+
 // TestWatchHearsRestocks: once each, none for a replay, none for a deduction.
 func TestWatchHearsRestocks(t *testing.T) {
 	t.Parallel()
 	busytest.Virtual(t, func(t *testing.T) {
 		store, _ := fresh(t, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
-		go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { heard <- sku }) }()
-		<-listening
+		heard, end := listensTo(t, store)
 		for _, ref := range []string{"one", "one", "two"} {
 			orders := []stock.Order{{OrderID: ref, Quantity: 1}}
 			if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders}); err != nil {
@@ -41,10 +54,7 @@ func TestWatchHearsRestocks(t *testing.T) {
 				t.Errorf("heard of %q, want %q", got, want)
 			}
 		}
-		cancel()
-		if err := <-over; !errors.Is(err, context.Canceled) {
-			t.Errorf("ended with %v, want %v", err, context.Canceled)
-		}
+		end()
 	})
 }
 
@@ -53,9 +63,7 @@ func TestASweepTellsOnlyOfEmptySKUs(t *testing.T) {
 	t.Parallel()
 	busytest.Virtual(t, func(t *testing.T) {
 		store, _ := fresh(t, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
-		at := time.Now()
+		ctx, at := t.Context(), time.Now()
 		for sku, units := range map[string]int64{"empty": 1, "left": 2} {
 			if _, err := store.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: units, Segments: 1}, at); err != nil {
 				t.Fatal(err)
@@ -65,8 +73,7 @@ func TestASweepTellsOnlyOfEmptySKUs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { heard <- sku }) }()
-		<-listening
+		heard, end := listensTo(t, store)
 		if ended, err := store.ExpireFree(ctx, at.Add(time.Hour), "empty", "left"); err != nil || len(ended) != 2 {
 			t.Fatalf("ended %v, %v, want one reservation of each", ended, err)
 		}
@@ -78,10 +85,7 @@ func TestASweepTellsOnlyOfEmptySKUs(t *testing.T) {
 				t.Errorf("heard of %q, want %q", got, want)
 			}
 		}
-		cancel()
-		if err := <-over; !errors.Is(err, context.Canceled) {
-			t.Errorf("ended with %v, want %v", err, context.Canceled)
-		}
+		end()
 	})
 }
 
@@ -90,10 +94,8 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 	t.Parallel()
 	busytest.Virtual(t, func(t *testing.T) {
 		store, _ := fresh(t, 10)
-		ctx, cancel := context.WithCancel(t.Context())
-		listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
-		go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { heard <- sku }) }()
-		<-listening
+		ctx := t.Context()
+		heard, end := listensTo(t, store)
 		at := time.Now()
 		reserve := func(id string, quantity int64) error {
 			_, err := store.Deduct(ctx, stock.Batch{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{
@@ -160,10 +162,7 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 				<-heard
 			}
 		}
-		cancel()
-		if err := <-over; !errors.Is(err, context.Canceled) {
-			t.Errorf("ended with %v, want %v", err, context.Canceled)
-		}
+		end()
 	})
 }
 

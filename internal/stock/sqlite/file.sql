@@ -1,4 +1,4 @@
--- What concerns the file and its transactions.
+-- The file and its transactions.
 
 -- name: touch
 -- It writes a number into the file that is never read. SQLite writes it even if it is the same, and its commit needs space on the

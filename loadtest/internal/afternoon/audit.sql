@@ -1,4 +1,4 @@
--- What there was of each product, what is left, and what orders have of it.
+-- Units of each product: at the beginning, what is left, and what orders have.
 --
 -- In:  nothing
 -- Out: sku, units at first, units left, units of orders
