@@ -23,8 +23,8 @@ var mutants = map[string]struct {
 	"without the stock condition and its CHECK": {
 		flags: []string{"--lock=none"},
 		edits: []edit{
-			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE $8::bigint IS NOT NULL"},
-			{"../internal/stock/postgres/*_*.sql", regexp.MustCompile(`available >= units`), "units IS NOT NULL"},
+			{"../internal/stock/postgres/deduct.sql", regexp.MustCompile(`available >= @units(::bigint)?`), "@units::bigint IS NOT NULL"},
+			{"../internal/stock/postgres/take_*.sql", regexp.MustCompile(`available >= units`), "units IS NOT NULL"},
 			{"../migrations/postgres/*_base.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
 		},
 		says: []string{"oversold", "audit"},
@@ -101,8 +101,8 @@ var mutants = map[string]struct {
 		edits: []edit{
 			{"../internal/stock/tables/change.go", regexp.MustCompile(`case there\.Ref != "":`), `case there.Ref != "" && r.Change.Ref == "":`},
 			{"../internal/stock/change.go", regexp.MustCompile(`case f\.RefUsed:`), `case f.RefUsed && r.Change.Ref == "":`},
-			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`WHERE d\.sku_id = \$1 AND d\.order_id = \$2;`), "WHERE d.sku_id = $1 AND d.order_id = $2 ON CONFLICT DO NOTHING;"},
-			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`FROM orders o WHERE o\.order_id = \$1;`), "FROM orders o WHERE o.order_id = $1 ON CONFLICT DO NOTHING;"},
+			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`WHERE d\.sku_id = @sku_id AND d\.order_id = @order_id;`), "WHERE d.sku_id = @sku_id AND d.order_id = @order_id ON CONFLICT DO NOTHING;"},
+			{"../internal/stock/postgres/change.sql", regexp.MustCompile(`FROM orders o WHERE o\.order_id = @order_id;`), "FROM orders o WHERE o.order_id = @order_id ON CONFLICT DO NOTHING;"},
 			{"../internal/stock/postgres/settle.sql", regexp.MustCompile(`AS new \(o, r, k, u, e, why\)`), "AS new (o, r, k, u, e, why) ON CONFLICT DO NOTHING"},
 		},
 		says: []string{"amendment", "audit", "different"},
@@ -110,7 +110,7 @@ var mutants = map[string]struct {
 	"with the fence open": {
 		flags: []string{"--lock=fair", "--fault=Redis emptied while writes are late"},
 		edits: []edit{
-			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "$3::bigint IS NOT NULL"},
+			{"../internal/stock/postgres/deduct.sql", regexp.MustCompile(`\(@token::bigint = 0 OR fence < @token OR \(fence = @token AND fence_owner = @owner\)\)`), "@token::bigint IS NOT NULL"},
 			{"../internal/stock/postgres/take_*.sql", regexp.MustCompile(`\(token = 0 OR g\.fence < token OR \(g\.fence = token AND g\.fence_owner = owner\)\)`), "token IS NOT NULL"},
 		},
 		says: []string{"fence"},

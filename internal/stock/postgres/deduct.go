@@ -125,23 +125,22 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, w batchRow) (re
 	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
-// argumentsOf returns the arguments that the statements of a batch share, and the texts of its orders, which come last.
-func (s *Store) argumentsOf(batch stock.Batch) (args, texts []any) {
+// argumentsOf returns the arguments that the statements of deduct.sql share.
+func (s *Store) argumentsOf(batch stock.Batch) []any {
 	c := tables.ArraysOf(batch.Orders)
-	return []any{
+	return append([]any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.OrderIDs, c.Quantities, c.Reserves, batch.Units(), instant(batch.At), batch.Layout,
 		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
-	}, c.Texts
+	}, c.Texts...)
 }
 
 // sendNew sends the statement of a batch whose orders are all new. It fails if one is not.
 func (s *Store) sendNew(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
-	args, texts := s.argumentsOf(batch)
 	var at time.Time
 	var left int64
 	sent := time.Now()
-	found, err := tables.One(ctx, s.pool.writing(), []any{&at, &left, nil}, "deduct_new", append(args, texts...)...)
+	found, err := tables.One(ctx, s.pool.writing(), []any{&at, &left, nil}, "deduct_new", s.argumentsOf(batch)...)
 	if err != nil || !found {
 		return w, err
 	}
@@ -154,13 +153,13 @@ func (s *Store) sendNew(ctx context.Context, batch stock.Batch) (w batchRow, err
 
 // sendBatch sends the statement of a batch of which some orders may be known.
 func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
-	statement, columns := "deduct", []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
-	args, texts := s.argumentsOf(batch)
+	statement, columns, args := "deduct", []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}, s.argumentsOf(batch)
 	if batch.Limit > 0 {
-		statement, args, columns = "deduct_limited", append(args, batch.Limit, s.pool.swept.Until(batch.At), batch.CountedAt()), append(columns, &w.limited, &w.stale)
+		statement, columns = "deduct_limited", append(columns, &w.limited, &w.stale)
+		args = append(args, batch.Limit, s.pool.swept.Until(batch.At), batch.CountedAt())
 	}
 	sent := time.Now()
-	err = tables.Single(ctx, s.pool.writing(), columns, statement, append(args, texts...)...)
+	err = tables.Single(ctx, s.pool.writing(), columns, statement, args...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}

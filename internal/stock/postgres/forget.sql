@@ -5,115 +5,121 @@
 SELECT name, done FROM forgotten;
 
 -- name: lock_forgotten
--- Of two keys that come at once, the second one finds the first. The number means nothing, but is another one than that of prune. A lock of the
--- table would deadlock: the insert, which is prepared first, has one already.
+-- Of two keys that come at once, the second one finds the first. The number means nothing, but is another one than that of prune. A lock of
+-- the table would deadlock: the insert, which is prepared first, has one already.
 SELECT pg_advisory_xact_lock(7325064183);
 
 -- name: note_forget_key
--- In: $1 the name of '' under the key. It is the first row.
-INSERT INTO forgotten (name, done) SELECT $1, true WHERE NOT EXISTS (SELECT 1 FROM forgotten) ON CONFLICT (name) DO NOTHING;
+-- In: @name of '' under the key. It is the first row.
+INSERT INTO forgotten (name, done) SELECT @name, true WHERE NOT EXISTS (SELECT 1 FROM forgotten) ON CONFLICT (name) DO NOTHING;
 
 -- name: forget_key_is
--- In:  $1 the name of '' under the key
+-- In:  @name of '' under the key
 -- Out: whether it is this key
-SELECT EXISTS (SELECT 1 FROM forgotten WHERE name = $1 AND done);
+SELECT EXISTS (SELECT 1 FROM forgotten WHERE name = @name AND done);
 
 -- name: note_forgotten
--- In: $1 the name, $2 whether it is done
-INSERT INTO forgotten (name, done) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET done = excluded.done;
+-- In: @name of the buyer who is forgotten, @done whether that is done
+INSERT INTO forgotten (name, done) VALUES (@name, @done) ON CONFLICT (name) DO UPDATE SET done = excluded.done;
 
 -- name: orders_end
--- In:  $1 the order_id before the page, $2 how many rows may be read, less 1
+-- In:  @after the order_id before the page, @offset how many rows may be read, less 1
 -- Out: the last of them; none if fewer are left
-SELECT order_id FROM orders WHERE order_id > $1 ORDER BY order_id LIMIT 1 OFFSET (SELECT CAST($2 AS bigint));
+SELECT order_id FROM orders WHERE order_id > @after ORDER BY order_id LIMIT 1 OFFSET (SELECT CAST(@offset AS bigint));
 
 -- name: orders_to_forget
--- In:  $1 the order_id before the page, $2 its last order_id, $3 buyer_id, $4 the first and $5 the order_id behind the buyer's own ones, $6 how many,
---      $7 what orders that were pruned have in place of the buyer_id
+-- In:  @after the order_id before the page, @last its last order_id, @buyer_id, @own_first what the buyer's own order_ids begin with,
+--      @own_behind the first text behind them, @limit how many, @pruned_buyer_id what orders that were pruned have in place of the buyer_id
 -- Out: the order_ids of orders that have the buyer
 SELECT o.order_id FROM orders o
-WHERE o.order_id > $1 AND o.order_id <= $2
-  AND (o.buyer_id IN ($3, $7) OR o.ordered_by = $3 OR (o.order_id >= $4 AND o.order_id < $5)
-       OR coalesce((SELECT true FROM order_changes c WHERE c.order_id = o.order_id AND c.buyer_id = $3 LIMIT 1), false))
-ORDER BY o.order_id LIMIT $6;
+WHERE o.order_id > @after AND o.order_id <= @last
+  AND (o.buyer_id IN (@buyer_id, @pruned_buyer_id) OR o.ordered_by = @buyer_id OR (o.order_id >= @own_first AND o.order_id < @own_behind)
+       OR coalesce((SELECT true FROM order_changes c WHERE c.order_id = o.order_id AND c.buyer_id = @buyer_id LIMIT 1), false))
+ORDER BY o.order_id LIMIT @limit;
 
 -- name: lines_to_forget
--- In:  $1 order_id
+-- In:  @order_id
 -- Out: the SKUs of its lines
-SELECT sku_id FROM order_lines WHERE order_id = $1;
+SELECT sku_id FROM order_lines WHERE order_id = @order_id;
 
 -- name: forget_in_order
--- In: $1 order_id, $2 the new one, $3 buyer_id, $4 the new one, $5 what orders that were pruned have in place of the buyer_id
-UPDATE orders SET order_id = $2, buyer_id = CASE WHEN buyer_id IN ($3, $5) THEN $4 ELSE buyer_id END,
-                  ordered_by = CASE WHEN ordered_by = $3 THEN $4 ELSE ordered_by END
-WHERE order_id = $1;
+-- In: @order_id, @new_order_id, @buyer_id, @new_buyer_id, @pruned_buyer_id what orders that were pruned have in place of the buyer_id
+UPDATE orders SET order_id = @new_order_id, buyer_id = CASE WHEN buyer_id IN (@buyer_id, @pruned_buyer_id) THEN @new_buyer_id ELSE buyer_id END,
+                  ordered_by = CASE WHEN ordered_by = @buyer_id THEN @new_buyer_id ELSE ordered_by END
+WHERE order_id = @order_id;
 
 -- name: forget_in_changes
--- In: $1 to $4 as in forget_in_order
-UPDATE order_changes SET order_id = $2, buyer_id = CASE WHEN buyer_id = $3 THEN $4 ELSE buyer_id END WHERE order_id = $1;
+-- In: @order_id, @new_order_id, @buyer_id, @new_buyer_id
+UPDATE order_changes SET order_id = @new_order_id, buyer_id = CASE WHEN buyer_id = @buyer_id THEN @new_buyer_id ELSE buyer_id END
+WHERE order_id = @order_id;
 
 -- name: rename_lines
--- In: $1 order_id, $2 the new one
-UPDATE order_lines SET order_id = $2 WHERE order_id = $1;
+-- In: @order_id, @new_order_id
+UPDATE order_lines SET order_id = @new_order_id WHERE order_id = @order_id;
 
 -- name: own_to_forget
--- In:  $1 sku_id, $2 what the buyer's own order_ids begin with, $3 the first text behind them, $4 how many
+-- In:  @sku_id, @own_first what the buyer's own order_ids begin with, @own_behind the first text behind them, @limit how many
 -- Out: order_ids
-SELECT order_id FROM deductions WHERE sku_id = $1 AND order_id > $2 AND order_id < $3 ORDER BY order_id LIMIT $4;
+SELECT order_id FROM deductions WHERE sku_id = @sku_id AND order_id > @own_first AND order_id < @own_behind ORDER BY order_id LIMIT @limit;
 
 -- name: to_forget
--- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 buyer_id, $5 how many
+-- In:  @sku_id, @after the order_id before the page, @last its last order_id, @buyer_id, @limit how many
 -- Out: order_ids
 SELECT order_id FROM deductions
-WHERE sku_id = $1 AND order_id > $2 AND order_id <= $3 AND buyer_id = $4 ORDER BY order_id LIMIT $5;
+WHERE sku_id = @sku_id AND order_id > @after AND order_id <= @last AND buyer_id = @buyer_id ORDER BY order_id LIMIT @limit;
 
 -- name: touch_segments
--- In: $1 sku_id
-UPDATE stock_segments SET version = version + 1 WHERE sku_id = $1 AND segment = 0;
+-- In: @sku_id
+UPDATE stock_segments SET version = version + 1 WHERE sku_id = @sku_id AND segment = 0;
 
 -- name: count_anew
--- In: $1 sku_id. Keys that change may pass from behind the page to before it.
-UPDATE skus SET counted_until = '' WHERE sku_id = $1 AND counting;
+-- In: @sku_id. Keys that change may pass from behind the page to before it.
+UPDATE skus SET counted_until = '' WHERE sku_id = @sku_id AND counting;
 
 -- name: forget_page
--- In: $1 sku_id, $2 the first and $3 the order_id behind the buyer's own ones
-UPDATE skus SET counted_until = '' WHERE sku_id = $1 AND counting AND counted_until >= $2 AND counted_until < $3;
+-- In: @sku_id, @own_first what the buyer's own order_ids begin with, @own_behind the first text behind them
+UPDATE skus SET counted_until = '' WHERE sku_id = @sku_id AND counting AND counted_until >= @own_first AND counted_until < @own_behind;
 
 -- name: forget_in_ledger
--- In: $1 sku_id, $2 the first and $3 the ref behind those of write-offs of the buyer's own orders, $4 buyer_id, $5 the new one
-UPDATE movements SET ref = CAST($5 AS text) || substr(ref, length($4) + 1) WHERE sku_id = $1 AND ref >= $2 AND ref < $3;
+-- In: @sku_id, @first and @behind the first ref that write-offs of the buyer's own orders may have, and the first behind those; @buyer_id,
+--     @key_name what takes the place of the buyer_id in the keys of these orders
+UPDATE movements SET ref = CAST(@key_name AS text) || substr(ref, length(@buyer_id) + 1) WHERE sku_id = @sku_id AND ref >= @first AND ref < @behind;
 
 -- name: forget_counts
--- In: $1 and $2 the first and the last count, $3 buyer_id
-DELETE FROM buyers WHERE sku_id >= $1 AND sku_id <= $2 AND buyer_id = $3 AND units = 0;
+-- In: @first and @last count, @buyer_id
+DELETE FROM buyers WHERE sku_id >= @first AND sku_id <= @last AND buyer_id = @buyer_id AND units = 0;
 
 -- name: forget_in_deduction
--- In: $1 sku_id, $2 order_id, $3 the new one, $4 buyer_id, $5 the new one
+-- In: @sku_id, @order_id, @new_order_id, @buyer_id, @new_buyer_id
 --
 -- Its parts and amendments refer to it: that is checked at the end of the statement.
 WITH parts AS (
-    UPDATE deduction_parts SET order_id = $3 WHERE sku_id = $1 AND order_id = $2 AND $3 <> $2
+    UPDATE deduction_parts SET order_id = @new_order_id WHERE sku_id = @sku_id AND order_id = @order_id AND @new_order_id <> @order_id
 ), amended AS (
-    UPDATE amendments SET order_id = $3 WHERE sku_id = $1 AND order_id = $2 AND $3 <> $2
+    UPDATE amendments SET order_id = @new_order_id WHERE sku_id = @sku_id AND order_id = @order_id AND @new_order_id <> @order_id
 ), added AS (
-    UPDATE additions SET order_id = $3 WHERE sku_id = $1 AND order_id = $2 AND $3 <> $2
+    UPDATE additions SET order_id = @new_order_id WHERE sku_id = @sku_id AND order_id = @order_id AND @new_order_id <> @order_id
 )
-UPDATE deductions SET order_id = $3, buyer_id = CASE WHEN buyer_id = $4 THEN $5 ELSE buyer_id END WHERE sku_id = $1 AND order_id = $2;
+UPDATE deductions SET order_id = @new_order_id, buyer_id = CASE WHEN buyer_id = @buyer_id THEN @new_buyer_id ELSE buyer_id END
+WHERE sku_id = @sku_id AND order_id = @order_id;
 
 -- name: outbox_end
--- In:  $1 the cursor before the page ('': before all), $2 how many rows may be read, less 1
+-- In:  @after the cursor before the page ('': before all), @offset how many rows may be read, less 1
 -- Out: the cursor of the last of them; none if fewer are left
 SELECT xid::text || '.' || position FROM outbox
-WHERE (xid, position) > (split_part(coalesce(nullif($1, ''), '0.0'), '.', 1)::xid8, split_part(coalesce(nullif($1, ''), '0.0'), '.', 2)::bigint)
-ORDER BY xid, position LIMIT 1 OFFSET (SELECT CAST($2 AS bigint));
+WHERE (xid, position) > (split_part(coalesce(nullif(@after, ''), '0.0'), '.', 1)::xid8,
+                         split_part(coalesce(nullif(@after, ''), '0.0'), '.', 2)::bigint)
+ORDER BY xid, position LIMIT 1 OFFSET (SELECT CAST(@offset AS bigint));
 
 -- name: forget_in_outbox
--- In: $1 the cursor before the page ('': before all), $2 how many rows it has, $3 buyer_id, $4 the new one, $5 the first and $6 the order_id
---     behind the buyer's own ones
-UPDATE outbox SET buyer_id = CASE WHEN buyer_id = $3 THEN $4 ELSE buyer_id END,
-                  order_id = CASE WHEN order_id >= $5 AND order_id < $6 THEN CAST($4 AS text) || substr(order_id, length($3) + 1) ELSE order_id END
+-- In: @after the cursor before the page ('': before all), @limit how many rows it has, @buyer_id, @new_buyer_id, @own_first what the
+--     buyer's own order_ids begin with, @own_behind the first text behind them
+UPDATE outbox SET buyer_id = CASE WHEN buyer_id = @buyer_id THEN @new_buyer_id ELSE buyer_id END,
+                  order_id = CASE WHEN order_id >= @own_first AND order_id < @own_behind
+                                  THEN CAST(@new_buyer_id AS text) || substr(order_id, length(@buyer_id) + 1) ELSE order_id END
 WHERE (xid, position) IN (
     SELECT xid, position FROM outbox
-    WHERE (xid, position) > (split_part(coalesce(nullif($1, ''), '0.0'), '.', 1)::xid8, split_part(coalesce(nullif($1, ''), '0.0'), '.', 2)::bigint)
-    ORDER BY xid, position LIMIT $2)
-  AND (buyer_id = $3 OR (order_id >= $5 AND order_id < $6));
+    WHERE (xid, position) > (split_part(coalesce(nullif(@after, ''), '0.0'), '.', 1)::xid8,
+                             split_part(coalesce(nullif(@after, ''), '0.0'), '.', 2)::bigint)
+    ORDER BY xid, position LIMIT @limit)
+  AND (buyer_id = @buyer_id OR (order_id >= @own_first AND order_id < @own_behind));

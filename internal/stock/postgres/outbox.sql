@@ -8,13 +8,14 @@
 SELECT FROM outbox LIMIT 0;
 
 -- name: outbox_status
--- In:  $1 how many rows are counted
+-- In:  @limit how many rows are counted
 -- Out: whether it is on, how many rows it has, whether that is an estimate, the times of the first and the last one (null: there is none)
 SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
             AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
-       CASE WHEN n > $1 THEN greatest(n, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'outbox'::regclass)) ELSE n END, n > $1,
+       CASE WHEN n > @limit THEN greatest(n, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'outbox'::regclass)) ELSE n END,
+       n > @limit,
        (SELECT at FROM outbox ORDER BY xid, position LIMIT 1), (SELECT at FROM outbox ORDER BY xid DESC, position DESC LIMIT 1)
-FROM (SELECT count(*) AS n FROM (SELECT FROM outbox LIMIT $1::bigint + 1) AS counted) AS some_rows;
+FROM (SELECT count(*) AS n FROM (SELECT FROM outbox LIMIT @limit::bigint + 1) AS counted) AS some_rows;
 
 -- name: outbox_limit_wait
 -- How long a change waits for writers to end, while others wait behind it.
@@ -71,7 +72,7 @@ DROP FUNCTION IF EXISTS outbox_inserted, outbox_changed;
 -- name: outbox_read
 -- The changes of deductions after a cursor.
 --
--- In:  $1 the cursor, $2 limit
+-- In:  @cursor, @limit
 -- Out: cursor, position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off; in the order (xid, position)
 --
 -- Transactions get their number when they first write and commit in any order, so positions and times appear in any order
@@ -83,20 +84,20 @@ DROP FUNCTION IF EXISTS outbox_inserted, outbox_changed;
 -- later: they are given at the moment of the change.
 SELECT xid::text || '.' || position, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
 FROM outbox
-WHERE (xid, position) > (split_part($1, '.', 1)::xid8, split_part($1, '.', 2)::bigint)
+WHERE (xid, position) > (split_part(@cursor, '.', 1)::xid8, split_part(@cursor, '.', 2)::bigint)
   AND xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY xid, position
-LIMIT $2
+LIMIT @limit
 ;
 
 -- name: outbox_was_given
--- In:  $1 a cursor
+-- In:  @cursor
 -- Out: whether a read may have returned it
-SELECT split_part($1, '.', 1)::xid8 < pg_snapshot_xmin(pg_current_snapshot());
+SELECT split_part(@cursor, '.', 1)::xid8 < pg_snapshot_xmin(pg_current_snapshot());
 
 -- name: outbox_trim :patient
--- In: $1 the cursor of the last change to remove, $2 how many
+-- In: @cursor of the last change to remove, @limit
 DELETE FROM outbox WHERE (xid, position) IN (
     SELECT xid, position FROM outbox
-    WHERE (xid, position) <= (split_part($1, '.', 1)::xid8, split_part($1, '.', 2)::bigint)
-    ORDER BY xid, position LIMIT $2);
+    WHERE (xid, position) <= (split_part(@cursor, '.', 1)::xid8, split_part(@cursor, '.', 2)::bigint)
+    ORDER BY xid, position LIMIT @limit);

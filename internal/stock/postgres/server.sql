@@ -5,13 +5,13 @@
 SELECT clock_timestamp(), pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean;
 
 -- name: instant
--- In:  $1 the given instant (null: none)
+-- In:  @at the given instant (null: none)
 -- Out: the instant of a decision, once the transaction has its locks
-SELECT coalesce($1::timestamptz, clock_timestamp());
+SELECT coalesce(@at::timestamptz, clock_timestamp());
 
 -- name: limit_waits
--- In: $1 how long the transaction waits for each row from now on
-SELECT set_config('lock_timeout', $1, true);
+-- In: @timeout how long the transaction waits for each row from now on
+SELECT set_config('lock_timeout', @timeout, true);
 
 -- name: readiness
 -- Out: true for a standby, and for a server that is set to read-only; the rights that the role lacks for a write ('': none)
@@ -28,15 +28,15 @@ SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
        ) AS missing), '');
 
 -- name: notify
--- In: $1 sku_id
+-- In: @sku_id
 --
 -- A restock sends the SKU's id on this channel. A deduction never does: transactions that notify commit one after another.
-SELECT pg_notify('inventory_restocked', $1);
+SELECT pg_notify('inventory_restocked', @sku_id);
 
 -- name: notify_all
--- In: $1 sku_ids
-SELECT pg_notify('inventory_restocked', sku) FROM unnest($1::text[]) AS sku;
+-- In: @sku_ids
+SELECT pg_notify('inventory_restocked', sku) FROM unnest(@sku_ids::text[]) AS sku;
 
 -- name: echo
--- In: $1 a text that the listener waits for
-SELECT pg_notify('inventory_echo', $1);
+-- In: @text that the listener waits for
+SELECT pg_notify('inventory_echo', @text);

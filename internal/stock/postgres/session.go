@@ -91,6 +91,7 @@ const ownSessions = "default_query_exec_mode=cache_statement"
 // it, unless the URL has [ownSessions].
 type sessions struct {
 	all    map[string]setting // by the name in lower case
+	begins string             // the statement that a connection begins with
 	clock  *serverClock       // learns from each connection; nil: none
 	server *demotion          // learns from each message; nil: none
 	own    bool
@@ -100,7 +101,7 @@ type sessions struct {
 
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
-	s := &sessions{clock: clock, own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting)}
+	s := &sessions{begins: Statements().Of("session").Text, clock: clock, own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting)}
 	s.set(limitsOfSessions()...)
 	s.take(config)
 	s.set(relied()...)
@@ -170,9 +171,6 @@ func (s *sessions) watch(config *pgx.ConnConfig) {
 	}
 }
 
-//go:embed session.sql
-var sessionSQL string
-
 // begin gives a connection its settings, or refuses it.
 func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	shared, err := s.ask(ctx, conn)
@@ -193,7 +191,7 @@ func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn) error {
 // wrong.
 func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (shared bool, err error) {
 	sent := time.Now()
-	answer := conn.ExecParams(ctx, sessionSQL, s.arguments(conn.PID()), nil, nil, nil).Read()
+	answer := conn.ExecParams(ctx, s.begins, s.arguments(conn.PID()), nil, nil, nil).Read()
 	if answer.Err != nil {
 		return false, fmt.Errorf("set the parameters of the session: %w", answer.Err)
 	}

@@ -1,8 +1,7 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
-// A batch is one statement, and therefore one transaction and one round trip (deduct.go, deduct_new.sql, deduct.sql if some
-// of its orders are known, and deduct_limited.sql if buyers are counted). Batches of different SKUs that wait at the same time share one
-// (sharing.go, take_together.sql and take_each.sql). A batch that such a statement cannot write, because a unit
+// A batch is one statement, and therefore one transaction and one round trip (deduct.go, deduct.sql). Batches of different SKUs that wait
+// at the same time share one (sharing.go, take_together.sql and take_each.sql). A batch that such a statement cannot write, because a unit
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
 // the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables).
 // Orders of several SKUs share a statement as well; an order that this statement does not take is a chain

@@ -327,10 +327,9 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 			var inserted, limited []string
 			var stale bool
 			var at *time.Time
-			args := []any{
-				"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), nil, "a",
-			}
-			err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
+			args := []any{"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil}
+			args = append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)
+			err := conn.QueryRow(t.Context(), statement, append(args, int64(1), nil, "a")...).
 				Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
 			if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
 				t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)

@@ -3,19 +3,19 @@
 SELECT count(*) FROM skus;
 
 -- name: audit_page
--- In:  $1 the SKU before the page, $2 how many SKUs
+-- In:  @after the SKU before the page, @limit how many SKUs
 -- Out: the first and the last SKU of the page; no row after the last page
-SELECT min(sku_id), max(sku_id) FROM (SELECT sku_id FROM skus WHERE sku_id > $1 ORDER BY sku_id LIMIT $2) AS page HAVING count(*) > 0;
+SELECT min(sku_id), max(sku_id) FROM (SELECT sku_id FROM skus WHERE sku_id > @after ORDER BY sku_id LIMIT @limit) AS page HAVING count(*) > 0;
 
 -- name: has_more_orders
--- In:  $1, $2 the first and the last SKU, $3 a number of deductions
--- Out: whether they have more together
-SELECT count(*) > $3 FROM (SELECT 1 FROM deductions WHERE sku_id BETWEEN $1 AND $2 LIMIT $3 + 1) AS counted;
+-- In:  @first and @last SKU, @count a number of deductions
+-- Out: whether the SKUs from the first to the last have more together
+SELECT count(*) > @count FROM (SELECT 1 FROM deductions WHERE sku_id BETWEEN @first AND @last LIMIT @count + 1) AS counted;
 
 -- name: audit
 -- The balance of SKUs, recomputed from their rows.
 --
--- In:  $1, $2 the first and the last SKU
+-- In:  @first and @last SKU
 -- Out: sku_id, initial, restocked, adjusted, written off, available, reserved, committed, merges, and
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
@@ -54,13 +54,13 @@ LEFT JOIN (
            sum(quantity) FILTER (WHERE kind = 'restock') AS restocked,
            sum(quantity) FILTER (WHERE kind = 'adjust')  AS adjusted,
            -sum(quantity) FILTER (WHERE kind = 'write_off') AS written_off
-    FROM movements WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+    FROM movements WHERE sku_id BETWEEN @first AND @last GROUP BY sku_id
 ) m USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
            sum(available) AS available,
            count(*) FILTER (WHERE available < 0) AS negative
-    FROM stock_segments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+    FROM stock_segments WHERE sku_id BETWEEN @first AND @last GROUP BY sku_id
 ) s USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
@@ -77,7 +77,7 @@ LEFT JOIN (
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
                WHERE p.sku_id = d.sku_id AND p.order_id = d.order_id), 0)) AS uneven
-    FROM deductions d WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+    FROM deductions d WHERE sku_id BETWEEN @first AND @last GROUP BY sku_id
 ) d USING (sku_id)
 LEFT JOIN (
     SELECT sku_id, count(*) AS excess
@@ -86,13 +86,13 @@ LEFT JOIN (
         FROM skus l
         JOIN (
             SELECT sku_id, buyer_id, units AS counted, 0 AS held, most
-            FROM buyers WHERE sku_id BETWEEN $1 AND $2
+            FROM buyers WHERE sku_id BETWEEN @first AND @last
             UNION ALL
             SELECT sku_id, buyer_id, 0, quantity, 0
             FROM deductions
-            WHERE sku_id BETWEEN $1 AND $2 AND limited AND counted_at IS NULL AND (status = 'reserved' OR status = 'committed')
+            WHERE sku_id BETWEEN @first AND @last AND limited AND counted_at IS NULL AND (status = 'reserved' OR status = 'committed')
         ) u USING (sku_id)
-        WHERE l.sku_id BETWEEN $1 AND $2
+        WHERE l.sku_id BETWEEN @first AND @last
         GROUP BY l.sku_id, u.buyer_id
         HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > CASE
             WHEN EXISTS (SELECT 1 FROM movements t WHERE t.sku_id = l.sku_id AND t.kind = 'terms') THEN max(u.most)
@@ -105,12 +105,12 @@ LEFT JOIN (
     SELECT d.sku_id, count(*) AS mismatched
     FROM deductions d LEFT JOIN (
         SELECT sku_id, order_id, sum(units) AS units FROM (
-            SELECT sku_id, order_id, returned AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 AND returned IS NOT NULL
+            SELECT sku_id, order_id, returned AS units FROM amendments WHERE sku_id BETWEEN @first AND @last AND returned IS NOT NULL
             UNION ALL
-            SELECT sku_id, order_id, ended - units FROM additions WHERE sku_id BETWEEN $1 AND $2
+            SELECT sku_id, order_id, ended - units FROM additions WHERE sku_id BETWEEN @first AND @last
         ) given GROUP BY sku_id, order_id
     ) back USING (sku_id, order_id)
-    WHERE d.sku_id BETWEEN $1 AND $2 AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
+    WHERE d.sku_id BETWEEN @first AND @last AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
       AND CASE d.status
           WHEN 'reserved'  THEN d.quantity <> coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
           WHEN 'committed' THEN d.quantity > coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
@@ -120,26 +120,26 @@ LEFT JOIN (
 ) a USING (sku_id)
 LEFT JOIN (
     SELECT sku_id, sum(n.quantity) AS moved FROM movements n JOIN skus l USING (sku_id)
-    WHERE sku_id BETWEEN $1 AND $2 AND n.created_at <= l.moved_until GROUP BY sku_id
+    WHERE sku_id BETWEEN @first AND @last AND n.created_at <= l.moved_until GROUP BY sku_id
 ) t USING (sku_id)
 LEFT JOIN pruned f USING (sku_id)
-WHERE k.sku_id BETWEEN $1 AND $2
+WHERE k.sku_id BETWEEN @first AND @last
 ORDER BY k.sku_id;
 
 -- name: audit_groups
--- In:  $1 and $2 the first and the last count of a group
+-- In:  @first and @last count of a group
 -- Out: the count, how many buyers it counts with other units than those of its live deductions, or with more than when they last bought
 SELECT counted_at, count(*)
 FROM (
     SELECT u.counted_at, u.buyer_id
     FROM (
         SELECT sku_id AS counted_at, buyer_id, units AS counted, 0 AS held, most
-        FROM buyers WHERE sku_id BETWEEN $1 AND $2
+        FROM buyers WHERE sku_id BETWEEN @first AND @last
         UNION ALL
         SELECT counted_at, buyer_id, 0, quantity, 0
         FROM deductions
         WHERE counted_at IS NOT NULL AND limited AND (status = 'reserved' OR status = 'committed')
-          AND counted_at BETWEEN $1 AND $2
+          AND counted_at BETWEEN @first AND @last
     ) u
     GROUP BY u.counted_at, u.buyer_id
     HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > max(u.most)
@@ -154,8 +154,8 @@ WHERE d.order_id IS NULL
 GROUP BY l.sku_id;
 
 -- name: unlisted_deductions
--- In:  $1 sku_id
+-- In:  @sku_id
 -- Out: how many deductions are lines of orders of several SKUs that do not list them
 SELECT count(*) FROM deductions d
-WHERE d.sku_id = $1 AND d.in_order
-  AND NOT EXISTS (SELECT 1 FROM order_lines l WHERE l.order_id = d.order_id AND l.sku_id = $1);
+WHERE d.sku_id = @sku_id AND d.in_order
+  AND NOT EXISTS (SELECT 1 FROM order_lines l WHERE l.order_id = d.order_id AND l.sku_id = @sku_id);

@@ -1,40 +1,45 @@
--- The counting of earlier orders, once a SKU has got a buyer limit or another group, or lost it: a page of its deductions after the other, in the order of
--- their keys. A deduction that is marked as limited is counted.
+-- The counting of earlier orders, once a SKU has got a buyer limit or another group, or lost it: a page of its deductions after the other,
+-- in the order of their keys. A deduction that is marked as limited is counted.
 
 -- name: begin_counting
--- In: $1 sku_id. From the beginning, also if it was under way.
-UPDATE skus SET counting = true, counted_until = '', limit_since = NULL WHERE sku_id = $1;
+-- In: @sku_id. From the beginning, also if it was under way.
+UPDATE skus SET counting = true, counted_until = '', limit_since = NULL WHERE sku_id = @sku_id;
 
 -- name: being_counted
--- In:  $1 how many
+-- In:  @limit how many SKUs
 -- Out: sku_ids
-SELECT sku_id FROM skus WHERE counting ORDER BY sku_id LIMIT $1;
+SELECT sku_id FROM skus WHERE counting ORDER BY sku_id LIMIT @limit;
 
 -- name: counting
--- In:  $1 sku_id, $2 a number that has no use here
+-- In:  @sku_id, @lock_key a number that has no use here
 -- Out: the order_id up to which they are counted, the limit per buyer (0: none), the limit_group ('': none),
 --      whether nobody else counts; no row: all are counted
-SELECT counted_until, coalesce(per_buyer_limit, 0), coalesce(limit_group, ''), $2 IS NOT NULL FROM skus WHERE sku_id = $1 AND counting;
+SELECT counted_until, coalesce(per_buyer_limit, 0), coalesce(limit_group, ''), @lock_key IS NOT NULL FROM skus WHERE sku_id = @sku_id AND counting;
 
 -- name: lock_miscounted
--- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 where they shall be counted ('': nowhere), $5 how many
+-- In:  @sku_id, @after the order_id before the page, @last its last order_id, @counted_at where they shall be counted ('': nowhere),
+--      @limit how many
 -- Out: order_id, buyer_id, quantity, where it is counted, of those that are not so yet
 SELECT order_id, buyer_id, quantity, CASE WHEN limited THEN coalesce(counted_at, sku_id) ELSE '' END
 FROM deductions
-WHERE sku_id = $1 AND order_id > $2 AND order_id <= $3 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
-  AND CASE WHEN limited THEN coalesce(counted_at, sku_id) ELSE '' END <> $4
-ORDER BY order_id LIMIT $5;
+WHERE sku_id = @sku_id AND order_id > @after AND order_id <= @last AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+  AND CASE WHEN limited THEN coalesce(counted_at, sku_id) ELSE '' END <> @counted_at
+ORDER BY order_id LIMIT @limit;
 
 -- name: mark_counted
--- In: $1 sku_id, $2 order_ids, $3 where they are counted now ('': nowhere)
-UPDATE deductions SET limited = CASE WHEN $3 <> '' THEN true END, counted_at = nullif(nullif($3, ''), $1) WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
+-- In: @sku_id, @order_ids, @counted_at where they are counted now ('': nowhere)
+UPDATE deductions SET limited = CASE WHEN @counted_at <> '' THEN true END, counted_at = nullif(nullif(@counted_at, ''), @sku_id)
+WHERE sku_id = @sku_id AND order_id IN (SELECT value FROM json_each(@order_ids));
 
 -- name: counted_until
--- In: $1 sku_id, $2 and $3 the order_ids before the page and at its end, $4 whether the SKU has a limit, $5 its limit_group
-UPDATE skus SET counted_until = $3 WHERE sku_id = $1 AND counting AND counted_until = $2 AND (per_buyer_limit IS NOT NULL) = $4 AND coalesce(limit_group, '') = $5;
+-- In: @sku_id, @after and @last the order_ids before the page and at its end, @limited whether the SKU has a limit, @limit_group
+UPDATE skus SET counted_until = @last
+WHERE sku_id = @sku_id AND counting AND counted_until = @after
+  AND (per_buyer_limit IS NOT NULL) = @limited AND coalesce(limit_group, '') = @limit_group;
 
 -- name: all_counted
--- In: $1 sku_id, $2 the order_id before the last page, $3 whether the SKU has a limit, $4 its limit_group
+-- In: @sku_id, @after the order_id before the last page, @limited whether the SKU has a limit, @limit_group
 UPDATE skus SET counting = NULL, counted_until = NULL,
-                limit_since = CASE WHEN $3 THEN CAST(1000000 * unixepoch('subsec') AS INTEGER) END
-WHERE sku_id = $1 AND counting AND counted_until = $2 AND (per_buyer_limit IS NOT NULL) = $3 AND coalesce(limit_group, '') = $4;
+                limit_since = CASE WHEN @limited THEN CAST(1000000 * unixepoch('subsec') AS INTEGER) END
+WHERE sku_id = @sku_id AND counting AND counted_until = @after
+  AND (per_buyer_limit IS NOT NULL) = @limited AND coalesce(limit_group, '') = @limit_group;

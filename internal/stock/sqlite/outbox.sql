@@ -4,12 +4,13 @@
 SELECT 1 FROM outbox LIMIT 0;
 
 -- name: outbox_status
--- In:  $1 how many rows are counted
+-- In:  @limit how many rows are counted
 -- Out: whether it is on, how many rows it has, whether that is an estimate, the times of the first and the last one (null: there is none)
 SELECT (SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'trigger' AND name IN ('outbox_inserted', 'outbox_changed')),
-       CASE WHEN n > $1 THEN (SELECT max(position) FROM outbox) - (SELECT min(position) FROM outbox) + 1 ELSE n END, n > $1,
+       CASE WHEN n > @limit THEN (SELECT max(position) FROM outbox) - (SELECT min(position) FROM outbox) + 1 ELSE n END,
+       n > @limit,
        (SELECT at FROM outbox ORDER BY position LIMIT 1), (SELECT at FROM outbox ORDER BY position DESC LIMIT 1)
-FROM (SELECT count(*) AS n FROM (SELECT 1 FROM outbox LIMIT $1 + 1));
+FROM (SELECT count(*) AS n FROM (SELECT 1 FROM outbox LIMIT @limit + 1));
 
 -- name: outbox_watch_inserts
 CREATE TRIGGER IF NOT EXISTS outbox_inserted AFTER INSERT ON deductions
@@ -34,16 +35,17 @@ DROP TRIGGER IF EXISTS outbox_inserted;
 DROP TRIGGER IF EXISTS outbox_changed;
 
 -- name: outbox_read
--- In:  $1 the cursor before the page, $2 its length
+-- In:  @cursor of the last change before the page, @limit
 -- Out: cursor, position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off
 SELECT CAST(position AS TEXT), position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
-FROM outbox WHERE position > CAST($1 AS INTEGER) ORDER BY position LIMIT $2;
+FROM outbox WHERE position > CAST(@cursor AS INTEGER) ORDER BY position LIMIT @limit;
 
 -- name: outbox_was_given
--- In:  $1 a cursor
+-- In:  @cursor
 -- Out: whether it is not above the highest position that was ever given. The outbox alone has such numbers.
-SELECT CAST($1 AS INTEGER) <= coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0);
+SELECT CAST(@cursor AS INTEGER) <= coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0);
 
 -- name: outbox_trim
--- In: $1 the cursor of the last change to remove, $2 how many
-DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= CAST($1 AS INTEGER) ORDER BY position LIMIT $2);
+-- In: @cursor of the last change to remove, @limit
+DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= CAST(@cursor AS INTEGER)
+                                         ORDER BY position LIMIT @limit);

@@ -11,8 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
 	"time"
 
 	"inventory/internal/stock"
@@ -83,59 +81,6 @@ func SKUExists(ctx context.Context, q Querier, sku string) error {
 	}
 	return err
 }
-
-// SQL is the text of a statement.
-type SQL struct {
-	Text    string
-	Patient bool // it may take as long as its caller allows, because it reads or changes many rows
-}
-
-// Set are statements by their names.
-type Set map[string]SQL
-
-// Of returns the statement of a name. A name that is not there is a mistake in the program.
-func (s Set) Of(name string) SQL {
-	one, there := s[name]
-	if !there {
-		panic("there is no statement " + name)
-	}
-	return one
-}
-
-// ReadSQL reads the statements of all .sql files of a folder, by their names. A line "-- name: NAME" begins one, and ":patient"
-// may come after the name. A file without such lines is one statement, with the file's name. Lines that are comments are left
-// out. It panics if two have one name: the files are part of the program.
-func ReadSQL(folder fs.FS) Set {
-	all := make(Set)
-	files, _ := fs.Glob(folder, "*.sql") // its only error is for a bad pattern
-	for _, file := range files {
-		text, err := fs.ReadFile(folder, file)
-		if err != nil {
-			panic(err)
-		}
-		name, one := strings.TrimSuffix(file, ".sql"), SQL{}
-		for line := range strings.Lines(string(text) + nameMark + "\n") {
-			next, begins := strings.CutPrefix(line, nameMark)
-			if !begins && !strings.HasPrefix(line, "--") {
-				one.Text += line
-			}
-			if !begins {
-				continue
-			}
-			if one.Text = strings.Trim(one.Text, "; \n"); one.Text != "" {
-				if _, again := all[name]; again {
-					panic(fmt.Sprintf("two statements are named %q", name))
-				}
-				all[name] = one
-			}
-			name, one.Text = strings.TrimSpace(next), ""
-			name, one.Patient = strings.CutSuffix(name, " :patient")
-		}
-	}
-	return all
-}
-
-const nameMark = "-- name:"
 
 // Time is where a time is scanned: a timestamp, or microseconds since 1970; zero if it is null.
 type Time time.Time
