@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -84,7 +82,7 @@ func (s *Service) refuseFromCache(order stock.MultiOrder) error {
 			rest = append(rest, line)
 		}
 	}
-	if refused == nil || !s.seen.has(rest, soldOutFor) {
+	if refused == nil || !s.known.has(rest, soldOutFor) {
 		return nil
 	}
 	return stock.RefusedLines(refused)
@@ -116,9 +114,9 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	return lines, order.OrderID, nil
 }
 
-// known returns the lines of an order that was accepted before, nil if it was not. One that was pruned is refused for the reason of
+// acceptedBefore returns the lines of an order that was accepted before, nil if it was not. One that was pruned is refused for the reason of
 // today, that its SKUs are archived.
-func (s *Service) known(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, err error) {
+func (s *Service) acceptedBefore(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, err error) {
 	there, err := s.store.PlacedOrder(ctx, order.OrderID)
 	if err != nil || there == nil || there.Pruned {
 		return nil, stock.Unwritten(err)
@@ -126,7 +124,7 @@ func (s *Service) known(ctx context.Context, order stock.MultiOrder) (lines []st
 	return stock.Placement{Order: order}.Replay(there)
 }
 
-// place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs were seen is written at once. If that
+// place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs are known is written at once. If that
 // does not take it, it is placed with care.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if order.Own {
@@ -135,7 +133,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		}
 	}
 	if len(order.Lines) <= mediumOrder { // a large one has a place of its own: written at once, it would hold up all others at their rows
-		placed, known := s.seen.place(order, func(view stock.View, line stock.Line) bool {
+		placed, known := s.known.place(order, func(view stock.View, line stock.Line) bool {
 			return view.Terms.PerBuyerLimit == 0 && s.refuses(view.Terms, line.SKU, order.Of(line)) == nil
 		})
 		if known {
@@ -170,7 +168,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case err != nil:
 			return nil, false, stock.Unwritten(err)
 		case refusal != nil:
-			lines, err = s.known(ctx, order)
+			lines, err = s.acceptedBefore(ctx, order)
 			if lines != nil || err != nil {
 				return lines, false, err
 			}
@@ -179,7 +177,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 			}
 			continue
 		case single:
-			if placed, fits := s.seen.place(order, nil); fits {
+			if placed, fits := s.known.place(order, nil); fits {
 				placement.Lines = placed
 			}
 		}
@@ -199,7 +197,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case errors.Is(err, stock.ErrSpread):
 			single = false
 		case errors.Is(err, stock.ErrHeld) && !isRefusal(err):
-			s.seen.moveOn(order)
+			s.known.moveOn(order)
 			held++
 		case errors.Is(err, stock.ErrStale):
 			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
@@ -259,7 +257,7 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 			}
 		}
 	}
-	s.seen.learn(views)
+	s.known.learn(views)
 	if refused != nil {
 		refusal = termsFirst(stock.RefusedLines(refused))
 	}
@@ -359,95 +357,4 @@ func (s *Service) sellsSmaller() bool {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	return len(s.workers.bySKU) > 0 || time.Since(time.Unix(0, s.lastSmaller.Load())) < idleFor
-}
-
-// mostSeen bounds how many SKUs [seen] has.
-const mostSeen = 1 << 16
-
-// seen is what this process has read of the SKUs that orders of several SKUs ask for. An order whose SKUs were all seen is written
-// without a look at them. An old view costs only such a look: the write compares the layout,
-// which every change of the terms raises, and what the segments hold.
-type seen struct {
-	mu    sync.Mutex
-	known map[string]*seenSKU // by SKU; when it is full, a new one takes the place of any other
-}
-
-// seenSKU is a SKU that was seen.
-type seenSKU struct {
-	stock.View           // less what orders have taken since
-	at         time.Time // when it was read
-	segment    int       // from which orders take, all the same one: so they meet neither each other nor, mostly, other processes
-}
-
-// learn keeps views of SKUs. Orders take from all of them beginning at one random number: two large orders of the same SKUs that begin
-// at different ones meet nowhere. If each SKU had its own, they would nearly always meet somewhere.
-func (s *seen) learn(views map[string]stock.View) {
-	start := rand.IntN(stock.MaxSegments)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sku, view := range views {
-		if len(s.known) >= mostSeen {
-			for other := range s.known {
-				delete(s.known, other)
-				break
-			}
-		}
-		s.known[sku] = &seenSKU{view, time.Now(), start % len(view.Segments)}
-	}
-}
-
-// has reports whether all lines were seen to have enough, not longer ago than that.
-func (s *seen) has(lines []stock.Line, age time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !slices.ContainsFunc(lines, func(line stock.Line) bool {
-		k := s.known[line.SKU]
-		return k == nil || time.Since(k.at) > age || stock.Sum(k.Segments) < line.Quantity
-	})
-}
-
-// place says from where an order is to be taken. It reports false if a SKU was not seen, seems to hold too little, or is not allowed.
-func (s *seen) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.Batch, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines = make([]stock.Batch, len(order.Lines))
-	for i, line := range order.Lines {
-		k := s.known[line.SKU]
-		if k == nil || allowed != nil && !allowed(k.View, line) {
-			return nil, false
-		}
-		switch {
-		case k.take(line.Quantity):
-			lines[i] = placedLine(k.View, k.segment)
-		case stock.Sum(k.Segments) >= line.Quantity:
-			lines[i] = placedLine(k.View, stock.AllSegments)
-			lines[i].Parts = stock.TakeFromFullest(k.Segments, line.Quantity)
-		default:
-			return nil, false
-		}
-	}
-	return lines, true
-}
-
-// moveOn has the next orders take from other segments.
-func (s *seen) moveOn(order stock.MultiOrder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range order.Lines {
-		if k := s.known[line.SKU]; k != nil {
-			k.segment = (k.segment + 1) % len(k.Segments)
-		}
-	}
-}
-
-// take takes units from one segment. It reports false if none seems to hold so many.
-func (k *seenSKU) take(units int64) bool {
-	for range k.Segments {
-		if k.Segments[k.segment] >= units {
-			k.Segments[k.segment] -= units
-			return true
-		}
-		k.segment = (k.segment + 1) % len(k.Segments)
-	}
-	return false
 }

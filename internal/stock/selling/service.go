@@ -42,8 +42,8 @@ type Service struct {
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
 	levels        levels
-	breaker       breaker      // between the workers and the locks
-	seen          *seen        // by orders of several SKUs
+	breaker       breaker // between the workers and the locks
+	known         known
 	placing       *turns.Turns // of these orders, all of them
 	many          *turns.Turns // of requests with many orders
 	workers       registry
@@ -133,7 +133,7 @@ func NewService(c Config) *Service {
 		s.observe = func(Activity) {}
 	}
 	s.makePlaces()
-	s.seen = &seen{known: make(map[string]*seenSKU)}
+	s.known.bySKU = make(map[string]*knownSKU)
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
@@ -224,7 +224,13 @@ func (s *Service) push(sku string, r *request, settles bool) (w *worker, serve b
 func (s *Service) forgetIdle() {
 	for s.pause(idleFor / 4) {
 		s.workers.Lock()
-		maps.DeleteFunc(s.workers.bySKU, func(_ string, w *worker) bool { return w.idle(idleFor) })
+		maps.DeleteFunc(s.workers.bySKU, func(_ string, w *worker) bool {
+			idle := w.idle(idleFor)
+			if idle {
+				w.remember()
+			}
+			return idle
+		})
 		s.workers.Unlock()
 	}
 }

@@ -28,19 +28,22 @@ const (
 //	write   fill the requests that fit into it
 //	merge   fill the others from all segments together
 //
-// The goroutine that serves the queue owns all fields except the queue of settle requests, which is served apart: see settling.go.
+// Settle requests have a queue that is served apart: see settling.go.
 type worker struct {
-	service  *Service
-	sku      string
-	queue    *queue
-	settling *queue      // of settle requests
-	lock     segmentLock // the segment where it sells, or sold last, and its lock
-	lockRule lockRule    // says whether it takes that lock
-
+	service       *Service
+	sku           string
+	queue         *queue
+	settling      *queue       // of settle requests
 	notifications atomic.Int64 // counts notifications of stock from elsewhere: what it knows of the segments may be too little
+	serving
+}
 
+// serving is what belongs to the goroutine that serves the queue of a worker, or, once a batch is in a shared write, to the writer.
+type serving struct {
+	lock     segmentLock  // the segment where it sells, or sold last, and its lock
+	lockRule lockRule     // says whether it takes that lock
 	notified int64        // how many notifications it has applied
-	terms    *stock.Terms // the SKU is sold on these; nil before the first refresh
+	terms    *stock.Terms // the SKU is sold on these; nil: it is not known
 	ready    time.Time    // when the batch at hand was ready for its lock
 	layout   int64        // the levels belong to this layout
 	levels   []int64      // units of each segment, as last read or written; nil: read them
@@ -53,12 +56,27 @@ type worker struct {
 }
 
 func (s *Service) newWorker(sku string) *worker {
-	w := &worker{
-		service: s, sku: sku, queue: newQueue(), settling: newQueue(),
+	w := &worker{service: s, sku: sku, queue: newQueue(), settling: newQueue(), serving: serving{
 		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways}, held: make(heldRows),
-	}
+	}}
 	w.queue.oneEach.Store(true) // until it is known whether there is a buyer limit
+	if view, is := s.known.view(sku); is {
+		w.know(view)
+	}
 	return w
+}
+
+// know begins to sell by a view of the SKU.
+func (w *worker) know(view stock.View) {
+	w.terms, w.layout, w.levels = &view.Terms, view.Layout, view.Segments
+	w.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
+}
+
+// remember keeps what an idle worker knows, for the next one.
+func (w *worker) remember() {
+	if w.terms != nil && w.levels != nil {
+		w.service.known.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, time.Time{})
+	}
 }
 
 // idle reports whether nobody has served its queues for a time.
@@ -271,12 +289,13 @@ func (w *worker) onNotification() {
 
 // refresh reads the terms of the SKU and what each segment holds.
 func (w *worker) refresh(ctx context.Context) error {
+	began := time.Now()
 	view, err := w.service.view(ctx, w.sku)
 	if err != nil {
 		return err
 	}
-	w.terms, w.layout, w.levels = &view.Terms, view.Layout, view.Segments
-	w.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
+	w.service.known.note(w.sku, view, began)
+	w.know(view)
 	return nil
 }
 
