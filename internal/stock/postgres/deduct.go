@@ -86,7 +86,7 @@ type batchRow struct {
 // deductAtOnce writes the batch by a statement, or by a second one if an order of a batch is known that was expected to be new. It reports
 // false, with nothing written, if the batch does not fit, the fence or the layout does not match, the SKU is not sold now, or a race or a
 // wait for an order id aborted the statement.
-func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
+func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, decided bool, err error) {
 	var w batchRow
 	known := batch.Limit > 0 || s.sharing.allNew.skips()
 	if !known {
@@ -108,7 +108,7 @@ func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result sto
 
 // conclude returns the result of a batch from what a statement has returned. It reports false if the statement has written
 // nothing of the batch: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
-func (s *Store) conclude(ctx context.Context, batch stock.Batch, w batchRow) (result stock.BatchResult, settled bool, err error) {
+func (s *Store) conclude(ctx context.Context, batch stock.Batch, w batchRow) (result stock.BatchResult, decided bool, err error) {
 	if w.before == nil || *w.before < batch.Units() || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
 		return result, false, nil
 	}

@@ -33,9 +33,9 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 // sharing lets batches of different SKUs, and orders of several SKUs, that wait at the same time share a write.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
-//	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are settled
+//	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are decided
 //	                                └──> or else each is decided by itself, by one statement for all batches, and one for all
-//	                                     orders of several SKUs ──> it is settled
+//	                                     orders of several SKUs ──> it is decided
 //	                                                         └──> it is not ──> it goes by itself
 //
 // The statements that decide each by itself do not wait for rows that others hold, so a batch that must wait for its row delays no
@@ -193,8 +193,8 @@ func written(b taking, batch stock.SharedBatch, answer taken, err error) {
 	conclude := func() {
 		ctx, cancel := stock.WhileAny(b.Deadline)
 		defer cancel()
-		result, settled, err := b.store.conclude(ctx, b.Batch, *answer.row)
-		batch.Written(result, settled, translate(err))
+		result, decided, err := b.store.conclude(ctx, b.Batch, *answer.row)
+		batch.Written(result, decided, translate(err))
 	}
 	if answer.row.orders == len(b.Orders) {
 		conclude()

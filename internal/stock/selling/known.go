@@ -23,7 +23,8 @@ type known struct {
 // knownSKU is a SKU that is known.
 type knownSKU struct {
 	stock.View           // less what orders of several SKUs have taken since
-	at         time.Time // when it was read; zero: at different times
+	at         time.Time // when it was read, or a worker wrote to it last
+	read       bool      // all of it was read then
 	segment    int       // from which these orders take, all the same one: so they meet neither each other nor, mostly, other processes
 }
 
@@ -34,20 +35,23 @@ func (k *known) learn(views map[string]stock.View) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for sku, view := range views {
-		k.setLocked(sku, knownSKU{view, now, start % len(view.Segments)})
+		k.setLocked(sku, knownSKU{view, now, true, start % len(view.Segments)})
 	}
 }
 
-// note keeps a view of one SKU. Orders go on from the segment from which they took.
-func (k *known) note(sku string, view stock.View, at time.Time) {
+// note keeps a view of one SKU, unless a younger one is known. Orders go on from the segment from which they took.
+func (k *known) note(sku string, view stock.View, at time.Time, read bool) {
 	view.Segments = slices.Clone(view.Segments)
 	segment := rand.IntN(len(view.Segments))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if before := k.bySKU[sku]; before != nil {
+		if before.at.After(at) {
+			return
+		}
 		segment = before.segment % len(view.Segments)
 	}
-	k.setLocked(sku, knownSKU{view, at, segment})
+	k.setLocked(sku, knownSKU{view, at, read, segment})
 }
 
 func (k *known) setLocked(sku string, one knownSKU) {
@@ -79,7 +83,7 @@ func (k *known) has(lines []stock.Line, age time.Duration) bool {
 	defer k.mu.Unlock()
 	return !slices.ContainsFunc(lines, func(line stock.Line) bool {
 		one := k.bySKU[line.SKU]
-		return one == nil || time.Since(one.at) > age || stock.Sum(one.Segments) < line.Quantity
+		return one == nil || !one.read || time.Since(one.at) > age || stock.Sum(one.Segments) < line.Quantity
 	})
 }
 

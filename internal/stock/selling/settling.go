@@ -12,12 +12,12 @@ import (
 )
 
 // Settle commits, cancels, returns or extends a deduction, and returns it as it is then. A request may be repeated: what has
-// happened already is no error. If late is set, a commit takes the units of a reservation that has ended again, if they are there.
+// happened already is no error. If retake is set, a commit takes the units of a reservation that has ended again, if they are there.
 // CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
 // CodeNotReserved: there is no live reservation. CodeNotCommitted: there is nothing to return. CodePartOfOrder: the lines of an
 // order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
 // deductions of other buyers are unknown.
-func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest, late bool) (stock.Deduction, error) {
+func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest, retake bool) (stock.Deduction, error) {
 	if err := cmp.Or(stock.CheckSKU(sku), to.Check()); err != nil {
 		return stock.Deduction{}, err
 	}
@@ -27,7 +27,7 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 		return stock.Deduction{}, err
 	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
-	if late && cameLate(to, err) {
+	if retake && mayRetake(to, err) {
 		var taken []stock.Deduction
 		if taken, err = s.retake(ctx, deadline, stock.OrderSettlement{Request: to, SKUs: []string{sku}}); err == nil {
 			d = taken[0]
@@ -53,8 +53,8 @@ func (s *Service) lookUpDeduction(ctx context.Context, deadline time.Time, sku s
 	return to, err
 }
 
-// cameLate reports whether a commit was refused because its reservation has ended, and may take the units again.
-func cameLate(commit stock.SettleRequest, err error) bool {
+// mayRetake reports whether a commit was refused because its reservation has ended, and may take the units again.
+func mayRetake(commit stock.SettleRequest, err error) bool {
 	e, ok := errors.AsType[*stock.Error](err)
 	return ok && e.Code == stock.CodeNotReserved && commit.MayRetake(e.Status)
 }
@@ -226,26 +226,26 @@ func (s *Service) findOrder(ctx context.Context, keys []string, buyerID string) 
 }
 
 // SettleOrder commits, cancels, extends or returns all lines of an order of several SKUs, or none, and returns the order as it is
-// then. A refusal has the code of the first line that is refused, and names all of them. If late is set, a commit takes the units of
+// then. A refusal has the code of the first line that is refused, and names all of them. If retake is set, a commit takes the units of
 // reservations that have ended again, of all lines or of none.
 //
 // The store may settle the usual order without a look at it. Otherwise the order is looked up first.
-func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late bool) (stock.PlacedOrder, error) {
-	return s.settleOrder(ctx, to, nil, late)
+func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, retake bool) (stock.PlacedOrder, error) {
+	return s.settleOrder(ctx, to, nil, retake)
 }
 
-// CommitLines commits these lines of an order, each with that many units, and releases all others, in one transaction and for good. Late is
+// CommitLines commits these lines of an order, each with that many units, and releases all others, in one transaction and for good. retake is
 // as in [Service.SettleOrder].
-func (s *Service) CommitLines(ctx context.Context, to stock.SettleRequest, lines []stock.Line, late bool) (stock.PlacedOrder, error) {
+func (s *Service) CommitLines(ctx context.Context, to stock.SettleRequest, lines []stock.Line, retake bool) (stock.PlacedOrder, error) {
 	sorted := stock.OrderChange{Lines: lines}.Sorted().Lines
 	if err := stock.CheckLines(lines); err != nil {
 		return stock.PlacedOrder{}, err
 	}
-	return s.settleOrder(ctx, to, sorted, late)
+	return s.settleOrder(ctx, to, sorted, retake)
 }
 
 // settleOrder settles an order. lines are those that a commit is for; nil: all.
-func (s *Service) settleOrder(ctx context.Context, to stock.SettleRequest, only []stock.Line, late bool) (stock.PlacedOrder, error) {
+func (s *Service) settleOrder(ctx context.Context, to stock.SettleRequest, only []stock.Line, retake bool) (stock.PlacedOrder, error) {
 	if err := to.Check(); err != nil {
 		return stock.PlacedOrder{}, err
 	}
@@ -265,7 +265,7 @@ func (s *Service) settleOrder(ctx context.Context, to stock.SettleRequest, only 
 		if o, lines, err = s.lookUp(ctx, o); err == nil && lines == nil {
 			lines, err = s.settleLines(ctx, o)
 		}
-		if late && cameLate(o.Request, err) {
+		if retake && mayRetake(o.Request, err) {
 			lines, err = s.retake(ctx, deadline, o)
 		}
 		if ctx.Err() != nil {

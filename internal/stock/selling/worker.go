@@ -75,7 +75,7 @@ func (w *worker) know(view stock.View) {
 // remember keeps what an idle worker knows, for the next one.
 func (w *worker) remember() {
 	if w.terms != nil && w.levels != nil {
-		w.service.known.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, time.Time{})
+		w.service.known.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, w.ready, false)
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *worker) segmentForAll(requests []*request) (segment int, fits bool) {
 }
 
 // Written implements [stock.SharedBatch].
-func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
+func (w *worker) Written(result stock.BatchResult, decided bool, err error) {
 	requests := w.shared
 	w.shared = nil
 	switch {
@@ -149,7 +149,7 @@ func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
 		w.service.noteGuard(w.sku, err)
 		w.levels = nil
 		refuseAll(requests, stock.Unavailable(err, "sell"))
-	case !settled:
+	case !decided:
 		w.skipped = result.Skipped
 		go w.run(requests)
 		return
@@ -294,7 +294,7 @@ func (w *worker) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.service.known.note(w.sku, view, began)
+	w.service.known.note(w.sku, view, began, true)
 	w.know(view)
 	return nil
 }
