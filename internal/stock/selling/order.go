@@ -82,7 +82,7 @@ func (s *Service) refuseFromCache(order stock.MultiOrder) error {
 			rest = append(rest, line)
 		}
 	}
-	if refused == nil || !s.known.has(rest, soldOutFor) {
+	if refused == nil || !s.viewed.has(rest, soldOutFor) {
 		return nil
 	}
 	return stock.RefusedLines(refused)
@@ -124,7 +124,7 @@ func (s *Service) acceptedBefore(ctx context.Context, order stock.MultiOrder) (l
 	return stock.Placement{Order: order}.Replay(there)
 }
 
-// place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs are known is written at once. If that
+// place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs were seen is written at once. If that
 // does not take it, it is placed with care.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if order.Own {
@@ -133,10 +133,10 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		}
 	}
 	if len(order.Lines) <= mediumOrder { // a large one has a place of its own: written at once, it would hold up all others at their rows
-		placed, known := s.known.place(order, func(view stock.View, line stock.Line) bool {
+		placed, fits := s.viewed.place(order, func(view stock.View, line stock.Line) bool {
 			return view.Terms.PerBuyerLimit == 0 && s.refuses(view.Terms, line.SKU, order.Of(line)) == nil
 		})
-		if known {
+		if fits {
 			lines, created, err = s.writeOrder(ctx, stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true})
 			if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
 				return lines, created, err
@@ -177,7 +177,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 			}
 			continue
 		case single:
-			if placed, fits := s.known.place(order, nil); fits {
+			if placed, fits := s.viewed.place(order, nil); fits {
 				placement.Lines = placed
 			}
 		}
@@ -197,7 +197,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case errors.Is(err, stock.ErrSpread):
 			single = false
 		case errors.Is(err, stock.ErrHeld) && !isRefusal(err):
-			s.known.moveOn(order)
+			s.viewed.moveOn(order)
 			held++
 		case errors.Is(err, stock.ErrStale):
 			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
@@ -257,7 +257,7 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 			}
 		}
 	}
-	s.known.learn(views)
+	s.viewed.learn(views)
 	if refused != nil {
 		refusal = termsFirst(stock.RefusedLines(refused))
 	}

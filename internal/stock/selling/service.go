@@ -43,7 +43,7 @@ type Service struct {
 	soldOut       *soldOutCache
 	levels        levels
 	breaker       breaker // between the workers and the locks
-	known         known
+	viewed        viewCache
 	placing       *turns.Turns // of these orders, all of them
 	many          *turns.Turns // of requests with many orders
 	workers       registry
@@ -133,7 +133,7 @@ func NewService(c Config) *Service {
 		s.observe = func(Activity) {}
 	}
 	s.makePlaces()
-	s.known.bySKU = make(map[string]*knownSKU)
+	s.viewed.bySKU = make(map[string]*cachedView)
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)

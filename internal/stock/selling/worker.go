@@ -60,7 +60,7 @@ func (s *Service) newWorker(sku string) *worker {
 		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways}, held: make(heldRows),
 	}}
 	w.queue.oneEach.Store(true) // until it is known whether there is a buyer limit
-	if view, is := s.known.view(sku); is {
+	if view, is := s.viewed.view(sku); is {
 		w.know(view)
 	}
 	return w
@@ -75,7 +75,7 @@ func (w *worker) know(view stock.View) {
 // remember keeps what an idle worker knows, for the next one.
 func (w *worker) remember() {
 	if w.terms != nil && w.levels != nil {
-		w.service.known.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, w.ready, false)
+		w.service.viewed.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, w.ready, false)
 	}
 }
 
@@ -294,7 +294,7 @@ func (w *worker) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.service.known.note(w.sku, view, began, true)
+	w.service.viewed.note(w.sku, view, began, true)
 	w.know(view)
 	return nil
 }

@@ -7,11 +7,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestTheYoungestViewIsKnown: a worker that was idle for a second knows less than an order of several SKUs that has looked since. What it
+// TestTheYoungestViewStays: a worker that was idle for a second knows less than an order of several SKUs that has looked since. What it
 // knows was not read at one instant, so nothing is refused by it.
-func TestTheYoungestViewIsKnown(t *testing.T) {
+func TestTheYoungestViewStays(t *testing.T) {
 	t.Parallel()
-	k, now := known{bySKU: make(map[string]*knownSKU)}, time.Now()
+	c, now := viewCache{bySKU: make(map[string]*cachedView)}, time.Now()
 	line := []stock.Line{{SKU: "a", Quantity: 3}}
 	for _, step := range []struct {
 		what  string
@@ -27,10 +27,10 @@ func TestTheYoungestViewIsKnown(t *testing.T) {
 		{"an older read comes late", 9, now.Add(-time.Millisecond), true, 4, true},
 		{"a younger worker is forgotten", 3, now.Add(time.Millisecond), false, 3, false},
 	} {
-		k.note("a", stock.View{Segments: []int64{0, step.units}}, step.at, step.read)
-		view, _ := k.view("a")
-		if has := k.has(line, time.Hour); view.Segments[1] != step.want || has != step.has {
-			t.Errorf("%s: %d units are known, and are there by a read: %v; want %d, %v", step.what, view.Segments[1], has, step.want, step.has)
+		c.note("a", stock.View{Segments: []int64{0, step.units}}, step.at, step.read)
+		view, _ := c.view("a")
+		if has := c.has(line, time.Hour); view.Segments[1] != step.want || has != step.has {
+			t.Errorf("%s: %d units, there by a read: %v; want %d, %v", step.what, view.Segments[1], has, step.want, step.has)
 		}
 	}
 }
@@ -38,13 +38,13 @@ func TestTheYoungestViewIsKnown(t *testing.T) {
 // TestAViewIsNotShared: a worker counts down what it has got of it.
 func TestAViewIsNotShared(t *testing.T) {
 	t.Parallel()
-	k := known{bySKU: make(map[string]*knownSKU)}
+	c := viewCache{bySKU: make(map[string]*cachedView)}
 	levels := []int64{7}
-	k.note("a", stock.View{Segments: levels}, time.Now(), true)
+	c.note("a", stock.View{Segments: levels}, time.Now(), true)
 	levels[0] = 1
-	first, _ := k.view("a")
+	first, _ := c.view("a")
 	first.Segments[0] = 2
-	if again, is := k.view("a"); !is || again.Segments[0] != 7 {
-		t.Errorf("known: %v, %d units, want 7", is, again.Segments[0])
+	if again, is := c.view("a"); !is || again.Segments[0] != 7 {
+		t.Errorf("found: %v, %d units, want 7", is, again.Segments[0])
 	}
 }

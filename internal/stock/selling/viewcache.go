@@ -9,19 +9,19 @@ import (
 	"inventory/internal/stock"
 )
 
-// mostKnown bounds how many SKUs [known] has.
-const mostKnown = 1 << 16
+// mostViews bounds how many SKUs a [viewCache] has.
+const mostViews = 1 << 16
 
-// known is what this process has read of SKUs. A worker begins with it, and an order of several SKUs that are all known is written,
-// without a look at them. An old view costs only such a look: the write compares the layout, which every change of the terms raises, and
-// what the segments hold; nothing is refused by it. So it lasts until the SKU is read again.
-type known struct {
+// viewCache is what this process has read of SKUs. A worker begins with it, and an order of several SKUs is written by it, without a look
+// at them. An old view costs only such a look: the write compares the layout, which every change of the terms raises, and what the
+// segments hold; nothing is refused by it. So it lasts until the SKU is read again.
+type viewCache struct {
 	mu    sync.Mutex
-	bySKU map[string]*knownSKU // when it is full, a new one takes the place of any other
+	bySKU map[string]*cachedView // when it is full, a new one takes the place of any other
 }
 
-// knownSKU is a SKU that is known.
-type knownSKU struct {
+// cachedView is a view of a SKU.
+type cachedView struct {
 	stock.View           // less what orders of several SKUs have taken since
 	at         time.Time // when it was read, or a worker wrote to it last
 	read       bool      // all of it was read then
@@ -30,45 +30,45 @@ type knownSKU struct {
 
 // learn keeps views that were read together. Orders take from all of them beginning at one random number: two large orders of the same
 // SKUs that begin at different ones meet nowhere. If each SKU had its own, they would nearly always meet somewhere.
-func (k *known) learn(views map[string]stock.View) {
+func (c *viewCache) learn(views map[string]stock.View) {
 	start, now := rand.IntN(stock.MaxSegments), time.Now()
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for sku, view := range views {
-		k.setLocked(sku, knownSKU{view, now, true, start % len(view.Segments)})
+		c.setLocked(sku, cachedView{view, now, true, start % len(view.Segments)})
 	}
 }
 
-// note keeps a view of one SKU, unless a younger one is known. Orders go on from the segment from which they took.
-func (k *known) note(sku string, view stock.View, at time.Time, read bool) {
+// note keeps a view of one SKU, unless there is a younger one. Orders go on from the segment from which they took.
+func (c *viewCache) note(sku string, view stock.View, at time.Time, read bool) {
 	view.Segments = slices.Clone(view.Segments)
 	segment := rand.IntN(len(view.Segments))
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if before := k.bySKU[sku]; before != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.bySKU[sku]; before != nil {
 		if before.at.After(at) {
 			return
 		}
 		segment = before.segment % len(view.Segments)
 	}
-	k.setLocked(sku, knownSKU{view, at, read, segment})
+	c.setLocked(sku, cachedView{view, at, read, segment})
 }
 
-func (k *known) setLocked(sku string, one knownSKU) {
-	if k.bySKU[sku] == nil && len(k.bySKU) >= mostKnown {
-		for other := range k.bySKU {
-			delete(k.bySKU, other)
+func (c *viewCache) setLocked(sku string, one cachedView) {
+	if c.bySKU[sku] == nil && len(c.bySKU) >= mostViews {
+		for other := range c.bySKU {
+			delete(c.bySKU, other)
 			break
 		}
 	}
-	k.bySKU[sku] = &one
+	c.bySKU[sku] = &one
 }
 
-// view returns what is known of a SKU.
-func (k *known) view(sku string) (view stock.View, is bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	one := k.bySKU[sku]
+// view returns the view of a SKU.
+func (c *viewCache) view(sku string) (view stock.View, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.bySKU[sku]
 	if one == nil {
 		return view, false
 	}
@@ -78,22 +78,22 @@ func (k *known) view(sku string) (view stock.View, is bool) {
 }
 
 // has reports whether all lines were seen to have enough, not longer ago than that.
-func (k *known) has(lines []stock.Line, age time.Duration) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (c *viewCache) has(lines []stock.Line, age time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return !slices.ContainsFunc(lines, func(line stock.Line) bool {
-		one := k.bySKU[line.SKU]
+		one := c.bySKU[line.SKU]
 		return one == nil || !one.read || time.Since(one.at) > age || stock.Sum(one.Segments) < line.Quantity
 	})
 }
 
-// place says from where an order is to be taken. It reports false if a SKU is not known, seems to hold too little, or is not allowed.
-func (k *known) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.Batch, known bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// place says from where an order is to be taken. It reports false if a SKU has no view, seems to hold too little, or is not allowed.
+func (c *viewCache) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.Batch, fits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	lines = make([]stock.Batch, len(order.Lines))
 	for i, line := range order.Lines {
-		one := k.bySKU[line.SKU]
+		one := c.bySKU[line.SKU]
 		if one == nil || allowed != nil && !allowed(one.View, line) {
 			return nil, false
 		}
@@ -111,18 +111,18 @@ func (k *known) place(order stock.MultiOrder, allowed func(stock.View, stock.Lin
 }
 
 // moveOn has the next orders take from other segments.
-func (k *known) moveOn(order stock.MultiOrder) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (c *viewCache) moveOn(order stock.MultiOrder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, line := range order.Lines {
-		if one := k.bySKU[line.SKU]; one != nil {
+		if one := c.bySKU[line.SKU]; one != nil {
 			one.segment = (one.segment + 1) % len(one.Segments)
 		}
 	}
 }
 
 // take takes units from one segment. It reports false if none seems to hold so many.
-func (o *knownSKU) take(units int64) bool {
+func (o *cachedView) take(units int64) bool {
 	for range o.Segments {
 		if o.Segments[o.segment] >= units {
 			o.Segments[o.segment] -= units
