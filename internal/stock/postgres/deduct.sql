@@ -3,14 +3,14 @@
 -- In:  @sku_id, @segment, @token the fencing token (0: no lock), @owner of the token; arrays: @order_ids, @quantities, @reserve_micros
 --      for how many microseconds each is reserved (0, or null for the array: committed at once); @units the sum of the quantities, @at
 --      the instant of the decision (null: now), @layout, @deadline, @starts and @ends the beginning and the end of the sale (each
---      null: none); and last the arrays of the texts of orders ('': none), of which @buyer_ids is one
+--      null: none); then the arrays of the texts of orders ('': none), of which @buyer_ids is one
 --
--- They fail by inventory_require if they end after the deadline or the end of the sale.
+-- The statements fail by inventory_require if they end after the deadline or the end of the sale.
 --
--- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. They wait for 50 ms
--- at most, so that no reservation is much shorter than was asked, and that a row which is held for long delays few orders: a
--- transaction, which makes up for its waits, decides then. The clock is read from the locked row, that is, after the wait for it. It is
--- read again at the end, because an insert may wait for another one of the same order id.
+-- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. A statement waits
+-- for a row or an order id for 50 ms at most, so that no reservation is much shorter than was asked, and that a row which is held for long
+-- delays few orders: a transaction, which makes up for its waits, decides then. The clock is read from the locked row, that is, after the
+-- wait for it. It is read again at the end, because an insert may wait for another one of the same order id.
 
 -- name: deduct_new
 -- All orders, if all of them are new; otherwise nothing. For SKUs without a buyer limit. It takes 0.6 to 0.8 of the time of deduct.
@@ -53,7 +53,7 @@ SELECT at, available, inventory_require(
         AND (@deadline::timestamptz IS NULL OR clock_timestamp() <= @deadline), 0)
 FROM decided, done;
 
--- part: locked
+-- piece: locked
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '50ms', true)
 ), locked AS MATERIALIZED (
@@ -64,7 +64,7 @@ WITH bounded AS MATERIALIZED (
     FOR UPDATE OF stock_segments
 ),
 
--- part: updated
+-- piece: updated
 updated AS (
     UPDATE stock_segments g
     SET available   = available - inventory_require(
@@ -87,7 +87,8 @@ SELECT (SELECT available FROM locked),
        (SELECT at FROM decided)
 
 -- name: deduct
--- All orders that are new. For SKUs without a buyer limit.
+-- All orders that are new; none if the segment holds less than all orders ask for, or the SKU is not sold then. For SKUs without a buyer
+-- limit.
 --
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted, what it holds now
 --      (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
@@ -115,7 +116,8 @@ decided AS MATERIALIZED (
 FROM taken;
 
 -- name: deduct_limited
--- All orders that are new and within the buyer limit of the SKU.
+-- All orders that are new and within the buyer limit of the SKU; none if the segment holds less than all orders ask for, or the SKU is not
+-- sold then.
 --
 -- In:  @limit, @swept until when no reservation is live (null: not known), @counted_at the count of its buyers: the SKU, or that of its
 --      group; in @buyer_ids no buyer twice

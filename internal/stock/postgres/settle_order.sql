@@ -9,7 +9,7 @@
 -- Rows are locked as everywhere: SKU by SKU, ascending, the segments and then the deduction; a SKU's own row last of all. The clock is
 -- read once the deductions are locked.
 
--- part: placed
+-- piece: placed
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', @wait, true)
 ), placed AS MATERIALIZED (
@@ -20,7 +20,7 @@ WITH bounded AS MATERIALIZED (
     ORDER BY n LIMIT 1
 ),
 
--- part: written
+-- piece: written
 done AS MATERIALIZED (
     SELECT inventory_require(@deadline::timestamptz IS NULL OR clock_timestamp() <= @deadline, count(*))
     FROM written, (SELECT count(*) FROM changed) AS all_lines

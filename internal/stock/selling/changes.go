@@ -127,6 +127,7 @@ func (s *Service) watch() {
 // onRestock makes the SKU's workers read the segments again, and invalidates its entry of the sold-out cache: there may be
 // more units than they know of.
 func (s *Service) onRestock(sku string) {
+	s.viewed.refill(sku) // before it looks for a worker: one that begins meanwhile is told, or reads the SKU
 	s.workers.RLock()
 	if w := s.workers.bySKU[sku]; w != nil {
 		w.notifications.Add(1)
@@ -137,6 +138,7 @@ func (s *Service) onRestock(sku string) {
 
 // onMissedRestocks does the same for all SKUs.
 func (s *Service) onMissedRestocks() {
+	s.viewed.refill(s.viewed.skus()...)
 	s.workers.RLock()
 	skus := slices.Collect(maps.Keys(s.workers.bySKU))
 	s.workers.RUnlock()

@@ -177,7 +177,8 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 			}
 			continue
 		case single:
-			if placed, fits := s.viewed.place(order, nil); fits {
+			placed, fits := s.viewed.place(order, nil)
+			if fits && slices.EqualFunc(placed, placement.Lines, func(a, b stock.Batch) bool { return a.Layout == b.Layout }) { // of the terms that allow it
 				placement.Lines = placed
 			}
 		}
@@ -230,6 +231,7 @@ func (s *Service) freedInGroup(ctx context.Context, refusal error, times *int) b
 // If expired reservations have not been given back, it gives them back and returns ErrLayout: look again.
 func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Placement, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines))}
+	began := time.Now()
 	views, err := s.views(ctx, order.SKUs()...)
 	if err != nil {
 		return p, nil, err
@@ -257,7 +259,7 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 			}
 		}
 	}
-	s.viewed.learn(views)
+	s.viewed.learn(views, began)
 	if refused != nil {
 		refusal = termsFirst(stock.RefusedLines(refused))
 	}

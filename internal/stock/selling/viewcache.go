@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,67 +10,112 @@ import (
 	"inventory/internal/stock"
 )
 
-// mostViews bounds how many SKUs a [viewCache] has.
-const mostViews = 1 << 16
+// The bounds of a [viewCache], in numbers of segments.
+const (
+	mostViewed = 1 << 20
+	viewCosts  = 16 // what else a view has takes as much room as so many segments
+)
 
 // viewCache is what this process has read of SKUs. A worker begins with it, and an order of several SKUs is written by it, without a look
-// at them. An old view costs only such a look: the write compares the layout, which every change of the terms raises, and what the
-// segments hold; nothing is refused by it. So it lasts until the SKU is read again.
+// at them. An old view costs a few writes that take nothing, and then the look: each write compares the layout, which every change of
+// the terms raises, and what the segments hold. No order is refused for what a view lacks.
 type viewCache struct {
 	mu    sync.Mutex
-	bySKU map[string]*cachedView // when it is full, a new one takes the place of any other
+	bySKU map[string]*cachedView // when it is full, a new one takes the place of others
+	size  int
 }
 
 // cachedView is a view of a SKU.
 type cachedView struct {
-	stock.View           // less what orders of several SKUs have taken since
+	stock.View           // without versions, and less what orders of several SKUs have taken since
 	at         time.Time // when it was read, or a worker wrote to it last
 	read       bool      // all of it was read then
+	refilled   time.Time // when units came back that it may lack
 	segment    int       // from which these orders take, all the same one: so they meet neither each other nor, mostly, other processes
 }
 
+func (v *cachedView) size() int { return len(v.Segments) + viewCosts }
+
 // learn keeps views that were read together. Orders take from all of them beginning at one random number: two large orders of the same
 // SKUs that begin at different ones meet nowhere. If each SKU had its own, they would nearly always meet somewhere.
-func (c *viewCache) learn(views map[string]stock.View) {
-	start, now := rand.IntN(stock.MaxSegments), time.Now()
+func (c *viewCache) learn(views map[string]stock.View, at time.Time) {
+	start := rand.IntN(stock.MaxSegments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for sku, view := range views {
-		c.setLocked(sku, cachedView{view, now, true, start % len(view.Segments)})
+		c.setLocked(sku, &cachedView{View: view, at: at, read: true, segment: start})
 	}
 }
 
-// note keeps a view of one SKU, unless there is a younger one. Orders go on from the segment from which they took.
+// note keeps a view of one SKU. Orders go on from the segment from which they took.
 func (c *viewCache) note(sku string, view stock.View, at time.Time, read bool) {
-	view.Segments = slices.Clone(view.Segments)
-	segment := rand.IntN(len(view.Segments))
+	start := rand.IntN(stock.MaxSegments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.bySKU[sku]; before != nil {
-		if before.at.After(at) {
-			return
-		}
-		segment = before.segment % len(view.Segments)
+		start = before.segment
 	}
-	c.setLocked(sku, cachedView{view, at, read, segment})
+	c.setLocked(sku, &cachedView{View: view, at: at, read: read, segment: start})
 }
 
-func (c *viewCache) setLocked(sku string, one cachedView) {
-	if c.bySKU[sku] == nil && len(c.bySKU) >= mostViews {
-		for other := range c.bySKU {
-			delete(c.bySKU, other)
+// setLocked keeps a copy of a view, unless there is a younger one.
+func (c *viewCache) setLocked(sku string, one *cachedView) {
+	before := c.bySKU[sku]
+	if len(one.Segments) == 0 { // somebody has deleted its rows
+		return
+	}
+	if before != nil && before.at.After(one.at) {
+		before.segment = one.segment % len(before.Segments)
+		return
+	}
+	one.Segments, one.Versions = slices.Clone(one.Segments), nil
+	one.segment %= len(one.Segments)
+	if before != nil {
+		one.refilled = before.refilled
+		c.deleteLocked(sku)
+	}
+	for other := range c.bySKU {
+		if c.size+one.size() <= mostViewed {
 			break
 		}
+		c.deleteLocked(other)
 	}
-	c.bySKU[sku] = &one
+	c.bySKU[sku] = one
+	c.size += one.size()
 }
 
-// view returns the view of a SKU.
+func (c *viewCache) deleteLocked(sku string) {
+	if one := c.bySKU[sku]; one != nil {
+		delete(c.bySKU, sku)
+		c.size -= one.size()
+	}
+}
+
+// refill notes that units of SKUs have come back, of which older views do not know. A worker reads such a SKU first: otherwise it would
+// sell from the segments that have something by its view, until these are empty.
+func (c *viewCache) refill(skus ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sku := range skus {
+		if one := c.bySKU[sku]; one != nil {
+			one.refilled = time.Now()
+		}
+	}
+}
+
+// skus returns the SKUs that have a view.
+func (c *viewCache) skus() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.bySKU))
+}
+
+// view returns the view of a SKU for a worker that begins. It reports false if there is none, or units have come back since then.
 func (c *viewCache) view(sku string) (view stock.View, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.bySKU[sku]
-	if one == nil {
+	if one == nil || one.refilled.After(one.at) {
 		return view, false
 	}
 	view = one.View

@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -8,29 +9,40 @@ import (
 )
 
 // TestTheYoungestViewStays: a worker that was idle for a second knows less than an order of several SKUs that has looked since. What it
-// knows was not read at one instant, so nothing is refused by it.
+// knows was not read at one instant, so nothing is refused by it. Of units that have come back since, no view knows.
 func TestTheYoungestViewStays(t *testing.T) {
 	t.Parallel()
-	c, now := viewCache{bySKU: make(map[string]*cachedView)}, time.Now()
+	c, now := viewCache{bySKU: make(map[string]*cachedView)}, time.Now().Add(-time.Hour)
 	line := []stock.Line{{SKU: "a", Quantity: 3}}
-	for _, step := range []struct {
+	for n, step := range []struct {
 		what  string
-		units int64
-		at    time.Time
+		units int64 // 0: units come back
 		read  bool
+		at    int // the order of these instants
 		want  int64
 		has   bool
 	}{
-		{"a worker is forgotten", 5, now.Add(-time.Second), false, 5, false},
-		{"the SKU is read", 4, now, true, 4, true},
-		{"an older worker is forgotten", 9, now.Add(-time.Millisecond), false, 4, true},
-		{"an older read comes late", 9, now.Add(-time.Millisecond), true, 4, true},
-		{"a younger worker is forgotten", 3, now.Add(time.Millisecond), false, 3, false},
+		{"a worker is forgotten", 5, false, 1, 5, false},
+		{"the SKU is read", 4, true, 3, 4, true},
+		{"an older worker is forgotten", 9, false, 2, 4, true},
+		{"an older read comes late", 9, true, 2, 4, true},
+		{"a younger worker is forgotten", 3, false, 4, 3, false},
+		{"units come back", 0, false, 0, 0, false},
+		{"a read that began before is done", 3, true, 5, 0, true},
+		{"a worker that wrote before is forgotten", 3, false, 6, 0, false},
+		{"the SKU is read again", 8, true, 1 << 20, 8, true},
 	} {
-		c.note("a", stock.View{Segments: []int64{0, step.units}}, step.at, step.read)
-		view, _ := c.view("a")
-		if has := c.has(line, time.Hour); view.Segments[1] != step.want || has != step.has {
-			t.Errorf("%s: %d units, there by a read: %v; want %d, %v", step.what, view.Segments[1], has, step.want, step.has)
+		if step.units == 0 {
+			c.refill("a", "b")
+		} else {
+			c.note("a", stock.View{Segments: []int64{0, step.units}}, now.Add(time.Duration(step.at)*time.Second), step.read)
+		}
+		units := int64(0)
+		if view, is := c.view("a"); is {
+			units = view.Segments[1]
+		}
+		if has := c.has(line, 2*time.Hour); units != step.want || has != step.has {
+			t.Errorf("step %d, %s: a worker begins with %d units, a read has enough: %v; want %d, %v", n, step.what, units, has, step.want, step.has)
 		}
 	}
 }
@@ -46,5 +58,21 @@ func TestAViewIsNotShared(t *testing.T) {
 	first.Segments[0] = 2
 	if again, is := c.view("a"); !is || again.Segments[0] != 7 {
 		t.Errorf("found: %v, %d units, want 7", is, again.Segments[0])
+	}
+}
+
+// TestViewsTakeBoundedRoom: views of SKUs with many segments take the place of more others.
+func TestViewsTakeBoundedRoom(t *testing.T) {
+	t.Parallel()
+	c, large := viewCache{bySKU: make(map[string]*cachedView)}, make([]int64, stock.MaxSegments)
+	for n := range 2 * mostViewed / stock.MaxSegments {
+		c.learn(map[string]stock.View{strconv.Itoa(n): {Segments: large}, "small": {Segments: large[:1]}}, time.Now())
+	}
+	size := 0
+	for _, one := range c.bySKU {
+		size += one.size()
+	}
+	if size > mostViewed || size != c.size || size < mostViewed-2*(stock.MaxSegments+viewCosts) {
+		t.Errorf("the views have room for %d segments, counted as %d, want a little less than %d", size, c.size, mostViewed)
 	}
 }

@@ -39,6 +39,7 @@ type worker struct {
 }
 
 // serving is what belongs to the goroutine that serves the queue of a worker, or, once a batch is in a shared write, to the writer.
+// While nobody serves the queue, it belongs to nobody.
 type serving struct {
 	lock     segmentLock  // the segment where it sells, or sold last, and its lock
 	lockRule lockRule     // says whether it takes that lock
@@ -72,9 +73,9 @@ func (w *worker) know(view stock.View) {
 	w.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
 }
 
-// remember keeps what an idle worker knows, for the next one.
+// remember keeps what an idle worker knows, for the next one. The caller holds the mutex of the registry, so nobody begins to serve it.
 func (w *worker) remember() {
-	if w.terms != nil && w.levels != nil {
+	if w.terms != nil && w.levels != nil && w.notified == w.notifications.Load() {
 		w.service.viewed.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, w.ready, false)
 	}
 }

@@ -260,6 +260,7 @@ func (w *worker) writeMerge(
 	w.service.noteExpired(w.sku, result.Expired)
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes, slices.Contains(result.Segments, 0))
 	w.levels = result.Segments
+	w.service.viewed.note(w.sku, stock.View{Terms: *w.terms, Layout: w.layout, Segments: w.levels}, start, true)
 	for _, segment := range result.Held {
 		w.noteHeld(segment)
 	}

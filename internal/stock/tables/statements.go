@@ -30,20 +30,20 @@ func (s Set) Of(name string) SQL {
 // The marks of .sql files. Each is the beginning of a line.
 const (
 	nameMark    = "-- name:"
-	partMark    = "-- part:"
+	pieceMark   = "-- piece:"
 	includeMark = "-- include "
 )
 
 // ReadSQL reads the statements of all .sql files of a folder, by their names:
 //
-//	-- In: @sku_id, @order_ids   Comments name the parameters, in the order of the arguments: first those at the top of the file,
-//	                             then those of the statement.
+//	-- In: @sku_id, @order_ids   Comments name the parameters, in the order of the arguments: those at the top of the file, then those
+//	                             of the statement. The first time that one is named counts.
 //	-- name: NAME :patient       begins a statement. A file without such lines is one statement, with the file's name.
-//	-- part: NAME                begins a part of statements of this file;
-//	-- include NAME              stands for it.
+//	-- piece: NAME               begins a piece of later statements of the file, which
+//	-- include NAME              stands for.
 //
-// It panics if two statements have one name, or if a statement has a parameter that its comments do not name, or does not have
-// one that they name: the files are part of the program.
+// It panics if two statements, or two pieces of a file, have one name, if a piece is not used, or if the parameters of a statement are not
+// those that its comments name: the files are part of the program.
 func ReadSQL(folder fs.FS) Set {
 	all := make(Set)
 	files, _ := fs.Glob(folder, "*.sql") // its only error is for a bad pattern
@@ -57,7 +57,7 @@ func ReadSQL(folder fs.FS) Set {
 	return all
 }
 
-// section is a statement, a part, or the top of a file.
+// section is a statement, a piece, or the top of a file.
 type section struct {
 	mark, name     string
 	comments, text string
@@ -69,8 +69,9 @@ func sections(file, text string) []section {
 	for line := range strings.Lines(text) {
 		one := &all[len(all)-1]
 		switch {
-		case strings.HasPrefix(line, nameMark), strings.HasPrefix(line, partMark):
-			all = append(all, section{mark: line[:len(nameMark)], name: strings.TrimSpace(line[len(nameMark):])})
+		case strings.HasPrefix(line, nameMark), strings.HasPrefix(line, pieceMark):
+			mark, name, _ := strings.Cut(line, ":")
+			all = append(all, section{mark: mark + ":", name: strings.TrimSpace(name)})
 		case strings.HasPrefix(line, "--") && !strings.HasPrefix(line, includeMark):
 			one.comments += line
 		default:
@@ -82,12 +83,15 @@ func sections(file, text string) []section {
 
 // add adds the statements of a file.
 func (s Set) add(file, text string) {
-	parts, top := make(map[string]string), ""
+	pieces, top := make(map[string]*piece), ""
 	for i, one := range sections(file, text) {
-		text := strings.Trim(included(one, parts), "; \n")
+		text := strings.Trim(included(one, pieces), "; \n")
 		switch {
-		case one.mark == partMark:
-			parts[one.name] = one.text
+		case one.mark == pieceMark:
+			if pieces[one.name] != nil {
+				panic(fmt.Sprintf("two pieces of %s.sql are named %q", file, one.name))
+			}
+			pieces[one.name] = &piece{text: text + "\n"}
 		case i == 0 && text == "":
 			top = one.comments
 		default:
@@ -98,23 +102,39 @@ func (s Set) add(file, text string) {
 			s[name] = SQL{Text: numbered(name, top+one.comments, text), Patient: patient}
 		}
 	}
+	for name, p := range pieces {
+		if !p.used {
+			panic(fmt.Sprintf("no statement of %s.sql includes %q", file, name))
+		}
+	}
 }
 
-// included returns the text of a section with the parts that it includes.
-func included(one section, parts map[string]string) string {
+// piece is a text that statements include.
+type piece struct {
+	text string
+	used bool
+}
+
+// included returns the text of a section with the pieces that it includes.
+func included(one section, pieces map[string]*piece) string {
 	var text strings.Builder
 	for line := range strings.Lines(one.text) {
-		if part, is := strings.CutPrefix(line, includeMark); is {
-			if line, is = parts[strings.TrimSpace(part)]; !is {
-				panic(fmt.Sprintf("the statement %q includes %q, which does not come before it", one.name, part))
+		if name, is := strings.CutPrefix(line, includeMark); is {
+			p := pieces[strings.TrimSpace(name)]
+			if p == nil {
+				panic(fmt.Sprintf("%q includes %q, which does not come before it", one.name, strings.TrimSpace(name)))
 			}
+			line, p.used = p.text, true
 		}
 		text.WriteString(line)
 	}
 	return text.String()
 }
 
-var parameter = regexp.MustCompile(`@([a-z_]+)`)
+var (
+	parameter = regexp.MustCompile(`@[a-z][a-z0-9_]*`)
+	number    = regexp.MustCompile(`\$[0-9]`)
+)
 
 // numbered returns a statement with the numbers of its parameters in place of their names.
 func numbered(name, comments, text string) string {
@@ -123,6 +143,9 @@ func numbered(name, comments, text string) string {
 		if !slices.Contains(names, named) {
 			names = append(names, named)
 		}
+	}
+	if numbers := number.FindAllString(text, -1); len(names) > 0 && numbers != nil {
+		panic(fmt.Sprintf("the statement %q has the parameters %v, and numbers besides: %v", name, names, numbers))
 	}
 	var used []string
 	text = parameter.ReplaceAllStringFunc(text, func(named string) string {
