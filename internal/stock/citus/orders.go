@@ -78,7 +78,7 @@ func placeOrders(ctx context.Context, s *postgres.Store, deadline time.Time, ord
 
 // takeOrders takes orders, and locks as every write does: the rows of the orders, then the segments, then the deductions.
 func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]*time.Time, error) {
-	o, _ := tables.OrdersOf(orders) // they agree, or would not share a write
+	o, _ := postgres.OrdersOf(orders) // they agree, or would not share a write
 	rows := o.Rows
 	var now time.Time
 	take := &tables.Statements{}

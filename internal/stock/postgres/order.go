@@ -76,7 +76,7 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 // mayShareOrder reports whether one statement may take an order: it is known of each line from which segments it takes, and no
 // buyers are counted.
 func (s *Store) mayShareOrder(p stock.Placement) bool {
-	return tables.RowsOf(p) <= stock.MaxLines && (s.pool.access.Orders == nil || !divided(p)) &&
+	return rowsOf(p) <= stock.MaxLines && (s.pool.access.Orders == nil || !divided(p)) &&
 		!slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
 }
 
@@ -88,19 +88,19 @@ func divided(p stock.Placement) bool {
 // roomForOrders takes as many lines as one write may have. Orders that know a row differently do not go together, nor do two with
 // one id.
 func roomForOrders() func(stock.Placement) bool {
-	rows, ids, lines := tables.KnownRows{}, make(map[string]bool), 0
+	rows, ids, lines := knownRows{}, make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines > 0 && lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
+		if lines > 0 && lines+rowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
 			return false
 		}
 		all := p.Batches()
-		if slices.ContainsFunc(all, func(b stock.Batch) bool { return !rows.Agrees(b) }) {
+		if slices.ContainsFunc(all, func(b stock.Batch) bool { return !rows.agrees(b) }) {
 			return false
 		}
 		for _, b := range all {
-			rows.Add(b)
+			rows.add(b)
 		}
-		lines += tables.RowsOf(p)
+		lines += rowsOf(p)
 		ids[p.Order.OrderID] = true
 		return true
 	}

@@ -10,8 +10,8 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// ordersOf returns the arrays of what is to be taken, orders of several SKUs first. It reports whether they agree about the rows.
-func ordersOf(all []taking) (o tables.Orders, agree bool) {
+// arraysOf returns the arrays of what is to be taken, orders of several SKUs first. It reports whether they agree about the rows.
+func arraysOf(all []taking) (o Orders, agree bool) {
 	var orders []stock.Placement
 	var batches []stock.Batch
 	for _, t := range all {
@@ -21,7 +21,7 @@ func ordersOf(all []taking) (o tables.Orders, agree bool) {
 			batches = append(batches, t.Batch)
 		}
 	}
-	return tables.OrdersOf(orders, batches...)
+	return OrdersOf(orders, batches...)
 }
 
 // takeTogether takes batches and orders of several SKUs by one statement: all of them, or nothing.
@@ -30,7 +30,7 @@ func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []ta
 		h.careful--
 		return nil, ErrApart
 	}
-	o, agree := ordersOf(all)
+	o, agree := arraysOf(all)
 	left, now, err := []int64(nil), time.Time{}, ErrApart
 	if agree {
 		left, now, err = all[0].store.takeRows(ctx, deadline, o)
@@ -45,14 +45,14 @@ func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []ta
 }
 
 // takeRows sends the statement, and returns what the segments hold then, and its instant.
-func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Orders) (left []int64, now time.Time, err error) {
+func (s *Store) takeRows(ctx context.Context, deadline time.Time, o Orders) (left []int64, now time.Time, err error) {
 	r := o.Rows
 	starts, ends := r.Window()
 	args := []any{
 		r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, r.Reserved, instant(starts), instant(ends),
 		s.deadline(deadline), sharedWait,
-		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven), o.InOrders,
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities,
+		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, orNull(o.LinesGiven), o.InOrders,
+		o.Heads.OrderIDs, o.Heads.Reserves, orNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities,
 	}
 	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 	sent := time.Now()
@@ -64,7 +64,7 @@ func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Order
 }
 
 // answersOf returns the answers after all was taken.
-func answersOf(all []taking, o tables.Orders, left []int64, now time.Time) []taken {
+func answersOf(all []taking, o Orders, left []int64, now time.Time) []taken {
 	var emptied []string
 	for i, units := range left {
 		if units == 0 {
@@ -134,13 +134,13 @@ func groupsOf(all []taking) (groups []*group) {
 
 // arguments returns the arguments of the statement.
 func (g *group) arguments(deadline time.Time) []any {
-	o, _ := ordersOf(g.all) // they agree: see roomToTake
+	o, _ := arraysOf(g.all) // they agree: see roomToTake
 	r := o.Rows
 	args := []any{
-		r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, tables.OrNull(r.Starts), tables.OrNull(r.Ends), r.Limits,
+		r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, orNull(r.Starts), orNull(r.Ends), r.Limits,
 		g.store.deadline(deadline), sharedWait,
-		o.Of, o.From, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven),
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths,
+		o.Of, o.From, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, orNull(o.LinesGiven),
+		o.Heads.OrderIDs, o.Heads.Reserves, orNull(o.Given), o.Lengths,
 	}
 	return append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 }

@@ -121,7 +121,7 @@ func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(A
 			continue
 		}
 		c.Segments = append(c.Segments, nil)
-		several.add(batch.Orders[i].OrderID, plan.Parts[i])
+		several.Add(batch.Orders[i].OrderID, plan.Parts[i])
 	}
 	insert(c).Wrote = AllOf(len(orders))
 	if batch.Limit > 0 && batch.LimitGroup != "" {
@@ -142,7 +142,8 @@ type Parts struct {
 	Segments, Quantities []int32
 }
 
-func (p *Parts) add(orderID string, given []stock.Part) {
+// Add adds the parts of a deduction.
+func (p *Parts) Add(orderID string, given []stock.Part) {
 	for _, part := range given {
 		p.OrderIDs = append(p.OrderIDs, orderID)
 		p.Segments = append(p.Segments, int32(part.Segment))      //nolint:gosec // at most stock.MaxSegments

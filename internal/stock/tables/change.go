@@ -231,7 +231,7 @@ func (s *Statements) moreOf(plan stock.LinePlan) {
 	s.Change(plan.After.SKU, taken)
 	if plan.After.Merged {
 		var parts Parts
-		parts.add(plan.After.OrderID, plan.After.Parts)
+		parts.Add(plan.After.OrderID, plan.After.Parts)
 		s.Exec("delete_parts", plan.After.SKU, parts.OrderIDs[:1])
 		parts.insert(s, plan.After.SKU)
 	}

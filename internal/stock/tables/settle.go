@@ -81,7 +81,7 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	var parts Parts // of what several segments gave: they are written anew
 	for _, d := range plan.Changed {
 		if d.Merged {
-			parts.add(d.OrderID, d.Parts)
+			parts.Add(d.OrderID, d.Parts)
 		}
 	}
 	if len(parts.OrderIDs) > 0 {

@@ -1,11 +1,10 @@
-package tables_test
+package postgres
 
 import (
 	"testing"
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/tables"
 )
 
 func TestOrdersAgreeAboutARow(t *testing.T) {
@@ -36,11 +35,11 @@ func TestOrdersAgreeAboutARow(t *testing.T) {
 		"one of several rows":           {[]stock.Batch{fence(5, "a")}, divided, false},
 		"another sale window":           {[]stock.Batch{fence(0, "")}, later, false},
 	} {
-		rows := tables.KnownRows{}
+		rows := knownRows{}
 		for _, line := range c.known {
-			rows.Add(line)
+			rows.add(line)
 		}
-		if got := rows.Agrees(c.line); got != c.want {
+		if got := rows.agrees(c.line); got != c.want {
 			t.Errorf("%s: agrees is %v, want %v", name, got, c.want)
 		}
 	}
