@@ -8,14 +8,12 @@ import (
 )
 
 // TestASaleEndsWhileOrdersWait: a change, and a new order, that were looked at before the end of a sale and are decided after it by the store's
-// own clock, take nothing.
+// own clock, take nothing. The sale gets its end when the first orders have been taken, however long that took.
 func TestASaleEndsWhileOrdersWait(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
 		w.create(s, 20, 2)
-		_, now := w.store.Clock(sku)
-		ends := now.Add(400 * time.Millisecond).Truncate(time.Microsecond)
-		if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "short", Stock: 20, Segments: 2, Terms: stock.Terms{SaleEndsAt: ends}}); err != nil {
+		if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "short", Stock: 20, Segments: 2}); err != nil {
 			t.Fatal(err)
 		}
 		all := []stock.Line{{SKU: sku, Quantity: 1}, {SKU: "short", Quantity: 1}}
@@ -23,6 +21,12 @@ func TestASaleEndsWhileOrdersWait(t *testing.T) {
 			if _, _, err := s.Order(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
+		}
+		_, now := w.store.Clock("short")
+		ends := now.Add(50 * time.Millisecond).Truncate(time.Microsecond)
+		end := stock.Movement{SKU: "short", Ref: "end", Kind: stock.Retermed, Terms: stock.TermsChange{SaleEndsAt: stock.To(ends)}}
+		if _, err := s.Move(t.Context(), end); err != nil {
+			t.Fatal(err)
 		}
 		views, err := w.store.Views(t.Context(), sku, "short")
 		if err != nil {
