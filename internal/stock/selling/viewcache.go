@@ -168,13 +168,13 @@ func (c *viewCache) moveOn(order stock.MultiOrder) {
 }
 
 // take takes units from one segment. It reports false if none seems to hold so many.
-func (o *cachedView) take(units int64) bool {
-	for range o.Segments {
-		if o.Segments[o.segment] >= units {
-			o.Segments[o.segment] -= units
+func (v *cachedView) take(units int64) bool {
+	for range v.Segments {
+		if v.Segments[v.segment] >= units {
+			v.Segments[v.segment] -= units
 			return true
 		}
-		o.segment = (o.segment + 1) % len(o.Segments)
+		v.segment = (v.segment + 1) % len(v.Segments)
 	}
 	return false
 }
