@@ -21,7 +21,7 @@ const (
 	buyers            = 1_000_000
 )
 
-// What orders of prices.md ask for.
+// The kinds of orders of prices.md.
 const (
 	hotSKU        = "one hot SKU"
 	limitAndToken = "a limit and a token"

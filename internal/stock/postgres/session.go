@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"inventory/internal/stock/tables"
 )
 
 // Limits that PostgreSQL itself enforces, because none of our processes may be left to do so. A process that hangs in the
@@ -99,9 +101,15 @@ type sessions struct {
 	shared atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 }
 
+//go:embed session.sql
+var sessionFile embed.FS
+
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
-	s := &sessions{begins: Statements().Of("session").Text, clock: clock, own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting)}
+	s := &sessions{
+		begins: tables.ReadSQL(sessionFile).Of("session").Text, clock: clock,
+		own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting),
+	}
 	s.set(limitsOfSessions()...)
 	s.take(config)
 	s.set(relied()...)

@@ -76,6 +76,9 @@ package selling_test
 // stocklevel_test.go
 //   - told: is what a listener was told of one SKU: sold_out and back_in_stock, in their order
 //
+// terms_seen_test.go
+//   - meanwhile: is a store where something happens once, when two SKUs have been looked at
+//
 // terms_test.go
 //   - multi: is an order of several SKUs, with a single line
 //

@@ -234,8 +234,8 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, retak
 	return s.settleOrder(ctx, to, nil, retake)
 }
 
-// CommitLines commits these lines of an order, each with that many units, and releases all others, in one transaction and for good. retake is
-// as in [Service.SettleOrder].
+// CommitLines commits these lines of an order, each with that many units, and releases all others, in one transaction and for good, with
+// retake as in [Service.SettleOrder].
 func (s *Service) CommitLines(ctx context.Context, to stock.SettleRequest, lines []stock.Line, retake bool) (stock.PlacedOrder, error) {
 	sorted := stock.OrderChange{Lines: lines}.Sorted().Lines
 	if err := stock.CheckLines(lines); err != nil {

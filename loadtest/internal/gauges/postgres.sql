@@ -1,4 +1,4 @@
--- What a PostgreSQL before version 18 has done, and how large a database is.
+-- The work that a PostgreSQL before version 18 has done, and the size of a database.
 -- In: nothing. Out: the end of the log in bytes, the next transaction id, the syncs of the log if there are any, whether there are
 -- none, the bytes of this database's tables without their indexes, and those of its indexes.
 SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 AS wal_bytes,

@@ -1,4 +1,4 @@
--- What a shop has after years, of about so many orders.
+-- The rows of a shop after years, of about so many orders.
 --
 -- In: $1 orders, $2 seed. Each statement is carried out by itself, with both.
 --
