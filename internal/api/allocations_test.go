@@ -51,7 +51,7 @@ func (d *discarded) WriteHeader(status int)      { d.status = status }
 func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
 
 // allowedAllocations of an order without a network, alone in its batch. net/http adds those of a request.
-const allowedAllocations = 31
+const allowedAllocations = 28
 
 // BenchmarkDeductionHandler answers orders without a network, and fails if one allocates more than it may.
 //

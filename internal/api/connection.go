@@ -11,7 +11,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/selling"
 )
 
 // A caller that hangs up is not our error: the request is counted as client_gone, and not logged.
@@ -67,28 +66,25 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	return now.Add(left), nil // by the monotonic clock, because a wall clock may be set
 }
 
-// queued is the handler of a route whose requests wait for a worker, which watches their deadlines.
-func (s *server) queued(next change) echo.HandlerFunc {
-	return s.writing(next, func(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-		return selling.WithDeadline(ctx, deadline), func() {}
-	})
-}
-
-// bounded is the handler of any other route that writes: a timer ends it at the deadline.
-func (s *server) bounded(next change) echo.HandlerFunc { return s.writing(next, context.WithDeadline) }
-
-// writing is the handler of a route that writes, bounded in some way. The deadline is read before the body, which may take time.
-func (s *server) writing(next change, bound func(context.Context, time.Time) (context.Context, context.CancelFunc)) echo.HandlerFunc {
+// queued is the handler of a route whose requests wait for a worker, which watches their deadlines. The deadline is read before the body,
+// which may take time.
+func (s *server) queued(next func(c echo.Context, deadline time.Time) (created bool, answer any, err error)) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		r := c.Request()
-		deadline, err := s.deadlineOf(r)
+		deadline, err := s.deadlineOf(c.Request())
 		if err != nil {
 			return err
 		}
-		ctx, end := bound(r.Context(), deadline)
-		defer end()
-		c.SetRequest(r.WithContext(ctx))
-		created, answer, err := next(c)
+		created, answer, err := next(c, deadline)
 		return send(c, created, answer, err)
 	}
+}
+
+// bounded is the handler of any other route that writes: a timer ends it at the deadline.
+func (s *server) bounded(next change) echo.HandlerFunc {
+	return s.queued(func(c echo.Context, deadline time.Time) (created bool, answer any, err error) {
+		ctx, end := context.WithDeadline(c.Request().Context(), deadline)
+		defer end()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	})
 }

@@ -51,7 +51,7 @@ func answerOf(d stock.Deduction) deductionAnswer {
 	return a
 }
 
-func (s *server) deduct(c echo.Context) (created bool, answer any, err error) {
+func (s *server) deduct(c echo.Context, deadline time.Time) (created bool, answer any, err error) {
 	order, err := readAs(s, c, maxBodyBytes, newDeduction)
 	if err != nil {
 		return false, nil, err
@@ -60,7 +60,7 @@ func (s *server) deduct(c echo.Context) (created bool, answer any, err error) {
 		return false, nil, err
 	}
 	order.CallerMax = callerOf(c).MaxQuantity
-	d, created, err := s.Service.Deduct(c.Request().Context(), param(c, "sku"), order)
+	d, created, err := s.Service.DeductBy(c.Request().Context(), deadline, param(c, "sku"), order)
 	answered := answerOf(d)
 	return created, &answered, err // a pointer saves the JSON library a copy
 }

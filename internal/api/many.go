@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -26,7 +27,7 @@ type resultAnswer struct {
 }
 
 // deductAll takes stock for many orders.
-func (s *server) deductAll(c echo.Context) (created bool, answer any, err error) {
+func (s *server) deductAll(c echo.Context, deadline time.Time) (created bool, answer any, err error) {
 	orders, err := readAs(s, c, maxManyBytes, newDeductions)
 	if err != nil {
 		return false, nil, err
@@ -34,7 +35,7 @@ func (s *server) deductAll(c echo.Context) (created bool, answer any, err error)
 	if callerOf(c).Buyer != "" && len(orders) > tokenLines {
 		return false, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
 	}
-	results, err := s.deductAllowed(c, orders)
+	results, err := s.deductAllowed(c, deadline, orders)
 	if err != nil {
 		return false, nil, err
 	}
@@ -62,8 +63,7 @@ func newDeductions(f *form) (orders []oneOfMany) {
 
 // deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a
 // request; the first one has been counted already.
-func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Result, error) {
-	ctx := c.Request().Context()
+func (s *server) deductAllowed(c echo.Context, deadline time.Time, orders []oneOfMany) ([]selling.Result, error) {
 	more, tooMany := s.limitMore(c, len(orders)-1)
 	results := make([]selling.Result, len(orders))
 	var allowed []selling.SKUOrder
@@ -83,10 +83,12 @@ func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Re
 		o.CallerMax = callerOf(c).MaxQuantity
 		allowed, at = append(allowed, o), append(at, i)
 	}
-	decided, err := s.Service.DeductAll(ctx, turnOf(c), allowed)
+	decided, err := s.Service.DeductAllBy(c.Request().Context(), deadline, turnOf(c), allowed)
 	for i, r := range decided {
 		results[at[i]] = r
 	}
+	ctx, end := context.WithDeadline(c.Request().Context(), deadline)
+	defer end()
 	s.nameOrders(ctx, callerOf(c).Buyer, results)
 	return results, err
 }

@@ -211,9 +211,9 @@ func noteWork(next http.Handler) http.Handler {
 		if r.ContentLength == 0 {
 			e.work()
 		} else {
-			copied := *r // net/http checks the body of its own request
-			copied.Body = e
-			r = &copied
+			e.request = *r // net/http checks the body of its own request
+			e.request.Body = e
+			r = &e.request
 		}
 		next.ServeHTTP(e, r)
 	})
@@ -223,7 +223,8 @@ func noteWork(next http.Handler) http.Handler {
 // over HTTP/2 a write waits for the caller's window, without any write to the connection.
 type exchange struct {
 	http.ResponseWriter
-	io.ReadCloser // the body
+	io.ReadCloser              // the body
+	request       http.Request // with it
 	conn          *conn
 	works         bool // the service works on it
 	room          int  // bytes that net/http still keeps until the handler is done: to write them waits for nobody

@@ -124,14 +124,16 @@ func (forgetful) BuyerOrders(ctx context.Context, _, _ string, _ bool, _ int) ([
 	return nil, context.Cause(ctx)
 }
 
-// TestAReadEndsAtTheDeadlineOfItsRequest: the context of a request in a queue has no timer, and what is read for the request ends in time.
+// TestAReadEndsAtTheDeadlineOfItsRequest: what is read to name the orders of a refusal ends in time.
 func TestAReadEndsAtTheDeadlineOfItsRequest(t *testing.T) {
 	busytest.Virtual(t, func(t *testing.T) {
 		s := serve(t, selling.Config{Store: forgetful{}, AnswerWithin: selling.DefaultAnswerWithin})
 		const within = time.Second
 		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
 		refusal := &stock.Error{Code: stock.CodeBuyerLimit, SKU: sku, LimitOf: "b"}
-		if err := s.NameOrders(selling.WithDeadline(t.Context(), start.Add(within)), refusal, ""); stock.CodeOf(err) != stock.CodeBuyerLimit {
+		if err := s.NameOrders(ctx, refusal, ""); stock.CodeOf(err) != stock.CodeBuyerLimit {
 			t.Errorf("got %v, want the refusal", err)
 		}
 		if took := time.Since(start); took != within {

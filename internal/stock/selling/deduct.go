@@ -39,11 +39,17 @@ type Result struct {
 // the same call finds it out.
 // ctx bounds the wait; if it ends during the write, the order may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
-	r, err := s.ask(ctx, s.deadlineOf(ctx), sku, order)
+	return s.DeductBy(ctx, s.deadlineOf(ctx), sku, order)
+}
+
+// DeductBy is Deduct with a deadline, after which nothing is written for the order: at most AnswerWithin from now. ctx need not end then:
+// workers watch the deadlines of all their requests, and a timer for each would cost more.
+func (s *Service) DeductBy(ctx context.Context, deadline time.Time, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
+	r, err := s.ask(ctx, deadline, sku, order)
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	a := s.resultOf(ctx, order.OrderID, await(ctx, r))
+	a := s.resultOf(ctx, deadline, order.OrderID, await(ctx, r))
 	return a.Deduction, a.Created, a.Err
 }
 
@@ -66,19 +72,19 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 // await waits for the answer to a request that is in a queue.
 func await(ctx context.Context, r *request) Result {
 	select {
-	case a := <-r.answer:
-		return a
+	case <-r.answered:
+		return r.result
 	case <-ctx.Done():
 		return Result{Err: stock.Unavailable(context.Cause(ctx), "wait for the answer")}
 	}
 }
 
 // resultOf turns an answer into what the caller gets, under the order id that the caller sent.
-func (s *Service) resultOf(ctx context.Context, orderID string, a Result) Result {
+func (s *Service) resultOf(ctx context.Context, deadline time.Time, orderID string, a Result) Result {
 	if a.Err != nil {
 		return a
 	}
-	d, err := s.upToDate(ctx, a.Deduction)
+	d, err := s.upToDate(ctx, deadline, a.Deduction)
 	if a.Created {
 		err = stock.AfterWrite(err, "read the deduction")
 	}
@@ -101,13 +107,17 @@ const (
 // order that is repeated in the list is a replay of its first. DeductAll itself fails only if the caller got no turn: then
 // nothing was done.
 func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrder) ([]Result, error) {
+	return s.DeductAllBy(ctx, s.deadlineOf(ctx), caller, orders)
+}
+
+// DeductAllBy is DeductAll with a deadline, as that of DeductBy.
+func (s *Service) DeductAllBy(ctx context.Context, deadline time.Time, caller string, orders []SKUOrder) ([]Result, error) {
 	switch {
 	case len(orders) == 0:
 		return nil, nil
 	case len(orders) > stock.MaxOrders:
 		return nil, stock.Invalid("deductions", "must be 1 to %d", stock.MaxOrders)
 	}
-	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	leave, err := s.enter(ctx, deadline, s.many, caller, len(orders))
 	if err != nil {
 		return nil, err
@@ -122,7 +132,7 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	}
 	for i, r := range asked {
 		if r != nil && results[i].Err == nil {
-			results[i] = s.resultOf(ctx, orders[i].OrderID, await(ctx, r))
+			results[i] = s.resultOf(ctx, deadline, orders[i].OrderID, await(ctx, r))
 		}
 	}
 	for i, o := range orders {
@@ -155,37 +165,11 @@ func (s *Service) AnswerWithin() time.Duration { return s.answerWithin }
 // DefaultAnswerWithin is how long after it was read a request may still be written, if the configuration does not say.
 const DefaultAnswerWithin = 2 * time.Second
 
-// deadlined is a context of [WithDeadline].
-type deadlined struct {
-	context.Context
-	at time.Time
-}
-
-type deadlineKey struct{}
-
-// Value implements [context.Context].
-func (d *deadlined) Value(key any) any {
-	if key == (deadlineKey{}) {
-		return d
-	}
-	return d.Context.Value(key)
-}
-
-// WithDeadline returns a context for [Service.Deduct] and [Service.DeductAll], after whose deadline nothing is written for a request. The
-// context does not end then: workers watch the deadlines of all their requests, and a timer for each would cost more.
-func WithDeadline(ctx context.Context, deadline time.Time) context.Context {
-	return &deadlined{ctx, deadline}
-}
-
-// deadlineOf is the instant after which nothing may be written for a request: that of [WithDeadline], or the deadline of its context, but
-// at most the configured time from now. If a caller has no answer by then, what has not happened never will.
+// deadlineOf is the instant after which nothing may be written for a request: the deadline of its context, but at most the configured time
+// from now. If a caller has no answer by then, what has not happened never will.
 func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	latest := time.Now().Add(s.answerWithin)
-	deadline, given := ctx.Deadline()
-	if d, is := ctx.Value(deadlineKey{}).(*deadlined); is {
-		deadline, given = d.at, true
-	}
-	if given && deadline.Before(latest) {
+	if deadline, given := ctx.Deadline(); given && deadline.Before(latest) {
 		return deadline
 	}
 	return latest

@@ -13,7 +13,7 @@ import (
 func ask(ctx context.Context, id string) *request {
 	now := time.Now()
 	return &request{
-		ctx: ctx, order: stock.Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answer: make(chan Result, 1),
+		ctx: ctx, order: stock.Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answered: make(chan struct{}),
 	}
 }
 
@@ -108,8 +108,8 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
-	if a := <-r.answer; !errors.Is(a.Err, context.Canceled) || stock.CodeOf(a.Err) != stock.CodeUnavailable {
-		t.Fatalf("the caller was told %v", a.Err)
+	if <-r.answered; !errors.Is(r.result.Err, context.Canceled) || stock.CodeOf(r.result.Err) != stock.CodeUnavailable {
+		t.Fatalf("the caller was told %v", r.result.Err)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
-	if a := <-r.answer; stock.CodeOf(a.Err) != stock.CodeOverloaded {
-		t.Fatalf("the caller was told %v, want %s", a.Err, stock.CodeOverloaded)
+	if <-r.answered; stock.CodeOf(r.result.Err) != stock.CodeOverloaded {
+		t.Fatalf("the caller was told %v, want %s", r.result.Err, stock.CodeOverloaded)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -136,7 +137,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
 	}
 	parts, inOrder := d.Parts, d.InOrder
-	d, err = s.upToDate(ctx, d)
+	d, err = s.upToDate(ctx, s.deadlineOf(ctx), d)
 	d.OrderID, d.Parts, d.InOrder = orderID, parts, inOrder
 	return d, err
 }
@@ -159,11 +160,11 @@ func (s *Service) History(ctx context.Context, sku, orderID, buyerID string) (st
 
 // upToDate returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
 // could contradict what the caller has seen.
-func (s *Service) upToDate(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+func (s *Service) upToDate(ctx context.Context, deadline time.Time, d stock.Deduction) (stock.Deduction, error) {
 	if !s.mayBeDue(d) {
 		return d, nil
 	}
-	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{Verb: stock.Expire, OrderID: d.OrderID})
+	return s.settleKey(ctx, deadline, d.SKU, stock.SettleRequest{Verb: stock.Expire, OrderID: d.OrderID})
 }
 
 // linesUpToDate is upToDate for the lines of an order, ascending by SKU. Those that have expired are ended together: one after the

@@ -21,18 +21,22 @@ type request struct {
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
-	answer   chan Result // with room for one, so that no worker waits for a caller that has gone
+	answered chan struct{} // is closed once the result is set
+	result   Result
 }
 
 func newRequest(ctx context.Context, deadline time.Time, o stock.Order) *request {
-	return &request{ctx: ctx, order: o, queued: time.Now(), deadline: deadline, answer: make(chan Result, 1)}
+	return &request{ctx: ctx, order: o, queued: time.Now(), deadline: deadline, answered: make(chan struct{})}
 }
 
 // buyer is whose request it is for the bounds of a queue: the order's buyer, or, if none is named, whoever repeats the order id.
 func (r *request) buyer() string { return cmp.Or(r.order.BuyerID, r.order.OrderID) }
 
 // reply answers a request that has left the queue.
-func (r *request) reply(a Result) { r.answer <- a }
+func (r *request) reply(a Result) {
+	r.result = a
+	close(r.answered)
+}
 
 func (r *request) refuse(err error) { r.reply(Result{Err: err}) }
 
