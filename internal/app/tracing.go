@@ -111,10 +111,44 @@ func traceStore(store stock.Store, to trace.TracerProvider) stock.Store {
 // Deduct implements [stock.Store].
 func (s tracedStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	return spanned(ctx, s, "batch", func(ctx context.Context) (stock.BatchResult, error) { return s.Store.Deduct(ctx, batch) },
+		attributesOf(batch)...)
+}
+
+func attributesOf(batch stock.Batch) []attribute.KeyValue {
+	return []attribute.KeyValue{
 		attribute.String("inventory.sku", batch.SKU),
 		attribute.Int("inventory.segment", batch.Segment),
 		attribute.Int("inventory.orders", len(batch.Orders)),
-		attribute.Bool("inventory.locked", batch.Fence.Token != 0))
+		attribute.Bool("inventory.locked", batch.Fence.Token != 0),
+	}
+}
+
+// Share implements [stock.Sharer].
+func (s tracedStore) Share(sku string, batch stock.SharedBatch) bool {
+	sharer, is := s.Store.(stock.Sharer)
+	return is && sharer.Share(sku, &tracedBatch{SharedBatch: batch, tracer: s.tracer})
+}
+
+// tracedBatch has a span while it is in a shared write.
+type tracedBatch struct {
+	stock.SharedBatch
+	tracer trace.Tracer
+	span   trace.Span
+}
+
+// Take implements [stock.SharedBatch].
+func (b *tracedBatch) Take() (stock.Batch, bool) {
+	batch, there := b.SharedBatch.Take()
+	if there {
+		_, b.span = b.tracer.Start(context.Background(), "batch", trace.WithAttributes(attributesOf(batch)...))
+	}
+	return batch, there
+}
+
+// Written implements [stock.SharedBatch].
+func (b *tracedBatch) Written(result stock.BatchResult, decided bool, err error) {
+	endSpan(b.span, err)
+	b.SharedBatch.Written(result, decided, err)
 }
 
 // Merge implements [stock.Store].
@@ -137,11 +171,15 @@ func spanned[R any](
 	ctx context.Context, s tracedStore, name string, call func(context.Context) (R, error), attributes ...attribute.KeyValue,
 ) (R, error) {
 	ctx, span := s.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
-	defer span.End()
 	result, err := call(ctx)
+	endSpan(span, err)
+	return result, err
+}
+
+func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
-	return result, err
+	span.End()
 }

@@ -44,7 +44,10 @@ type Store struct {
 	close   context.CancelFunc
 }
 
-var _ stock.Store = (*Store)(nil)
+var (
+	_ stock.Store  = (*Store)(nil)
+	_ stock.Sharer = (*Store)(nil)
+)
 
 // Open reads from the coordinator at a postgres:// URL which node has which shard. The nodes are reached by the names that
 // Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change the
@@ -143,6 +146,22 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	return on(ctx, s, batch.SKU, func(o *postgres.Store) (stock.BatchResult, error) { return o.Deduct(ctx, batch) })
+}
+
+// Share implements [stock.Sharer].
+func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
+	return s.placements().of(sku).store.Share(sku, movable{batch})
+}
+
+// movable is a batch for a shard that may have gone. Deduct then writes it where the shard is.
+type movable struct{ stock.SharedBatch }
+
+// Written implements [stock.SharedBatch].
+func (b movable) Written(result stock.BatchResult, decided bool, err error) {
+	if shardGone(err) {
+		decided, err = false, nil
+	}
+	b.SharedBatch.Written(result, decided, err)
 }
 
 // Merge implements [stock.Store].

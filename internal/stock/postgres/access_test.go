@@ -65,7 +65,7 @@ func (s *places) of(sku string) *postgres.Store { return s.stores[(sku[0]-'a')/2
 func (s *places) deduct(batch stock.Batch) chan answer {
 	got := make(chan answer, 1)
 	go func() {
-		result, err := s.of(batch.SKU).Deduct(s.t.Context(), batch)
+		result, err := joining{s.of(batch.SKU)}.Deduct(s.t.Context(), batch)
 		got <- answer{result: result, err: err}
 	}()
 	return got
@@ -202,7 +202,7 @@ func TestLockedTablesHoldUpNoOthers(t *testing.T) {
 			ask  func(sku string) error
 		}{
 			"batches": {s.store.HoldWriter, func(sku string) error {
-				_, err := s.of(sku).Deduct(t.Context(), one(sku, "o"))
+				_, err := joining{s.of(sku)}.Deduct(t.Context(), one(sku, "o"))
 				return err
 			}},
 			"settlements": {s.store.HoldSettlements, func(sku string) error {

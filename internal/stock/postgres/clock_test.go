@@ -30,7 +30,7 @@ func TestASaleBeginsByTheClockOfTheDatabase(t *testing.T) {
 				t.Parallel()
 				store, _ := fresh(t, 1)
 				store.SetSharing(sharing)
-				s := selling.NewService(selling.Config{Store: store, AnswerWithin: busytest.Patience})
+				s := selling.NewService(selling.Config{Store: joining{store}, AnswerWithin: busytest.Patience})
 				defer func() {
 					if err := s.Close(t.Context()); err != nil {
 						t.Error(err)

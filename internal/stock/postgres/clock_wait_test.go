@@ -54,7 +54,7 @@ func heldOrder() stock.Order {
 
 func deductHeld(ctx context.Context, s *postgres.Store, batch stock.Batch) (stock.Deduction, error) {
 	batch.SKU, batch.Layout = "a", 1
-	result, err := s.Deduct(ctx, batch)
+	result, err := joining{s}.Deduct(ctx, batch)
 	if err == nil && result.Outcomes[0].Kind == stock.Closed {
 		err = batch.SaleWindow.Refusal("a", result.At)
 	}

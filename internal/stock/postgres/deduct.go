@@ -11,18 +11,19 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Deduct implements [stock.Store].
+// Deduct implements [stock.Store]. Meanwhile batches of other SKUs gather: see [Store.Share].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	result, err := s.sharing.deduct(ctx, s, batch)
+	s.sharing.alone.Add(1)
+	defer s.sharing.alone.Add(-1)
+	result, decided, err := s.deductAtOnce(ctx, batch)
+	if err == nil && !decided {
+		result, err = s.deductInTx(ctx, batch)
+	}
 	return result, translate(err)
 }
 
-// deductAlone writes a batch by itself.
-func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	result, done, err := s.deductAtOnce(ctx, batch)
-	if err != nil || done {
-		return result, err
-	}
+// deductInTx writes a batch by a transaction, which decides each order by itself.
+func (s *Store) deductInTx(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
 		if result, err = tables.Take(ctx, tx, batch); err != nil {
 			return err

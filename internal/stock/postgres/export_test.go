@@ -47,8 +47,11 @@ const (
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
 func (s *Store) SetSharing(which Sharing) {
-	s.sharing.alone.Store(which == ShareAll) // as if another batch were always under way
-	if which == ShareNothing {               // what wants to share finds no writer
+	s.sharing.alone.Store(0)
+	switch which {
+	case ShareAll: // as if another batch were always under way
+		s.sharing.alone.Store(1)
+	case ShareNothing: // what wants to share finds no writer
 		s.sharing.Close()
 		s.settlements.Close()
 	}

@@ -47,7 +47,7 @@ func sell(t *testing.T, store *postgres.Store) {
 			for n := range 10 {
 				id := fmt.Sprintf("%d-%d", buyer, n)
 				order := stock.Order{OrderID: id, Quantity: 2, ReserveFor: time.Minute}
-				_, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Segment: n % 2, Layout: 1, At: time.Now(), Orders: []stock.Order{order}})
+				_, err := joining{store}.Deduct(t.Context(), stock.Batch{SKU: "a", Segment: n % 2, Layout: 1, At: time.Now(), Orders: []stock.Order{order}})
 				if err != nil {
 					t.Error(err)
 					return

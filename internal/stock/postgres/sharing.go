@@ -11,20 +11,20 @@ import (
 
 // The bounds of a shared write.
 const (
-	mostShared = 256    // orders of one shared write
+	mostShared = 256    // batches of one shared write, or settle requests
 	sharedWait = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
-// oneOfEachSKU is the room of a shared write that takes one write of each SKU, and at most mostShared orders.
-func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) bool {
+// oneOfEachSKU is the room of a shared write that takes one write of each SKU, until their sizes are mostShared.
+func oneOfEachSKU[W any](of func(W) (sku string, size int)) func() func(W) bool {
 	return func() func(W) bool {
 		taken, skus := 0, make(map[string]bool)
 		return func(w W) bool {
-			sku, orders := of(w)
-			if taken+orders > mostShared || skus[sku] {
+			sku, size := of(w)
+			if taken+size > mostShared || skus[sku] {
 				return false
 			}
-			taken, skus[sku] = taken+orders, true
+			taken, skus[sku] = taken+size, true
 			return true
 		}
 	}
@@ -32,8 +32,8 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 
 // sharing lets batches of different SKUs, and orders of several SKUs, that wait at the same time share a write.
 //
-//	nothing else is under way ──> the batch goes by itself, at once
-//	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are decided
+//	Share, and nothing else is under way ──> false: Deduct writes the batch by itself, at once
+//	Share otherwise, and Order ──> it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are decided
 //	                                └──> or else each is decided by itself, by one statement for all batches, and one for all
 //	                                     orders of several SKUs ──> it is decided
 //	                                                         └──> it is not ──> it goes by itself
@@ -42,7 +42,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 // other for more than [sharedWait].
 type sharing struct {
 	*gatherer[taking, taken]
-	alone atomic.Bool // a batch that found nothing under way is written by itself
+	alone atomic.Int64 // batches that are being written by themselves
 	// allNew says whether a batch that is written by itself is expected to have no known orders.
 	allNew caution
 	// After each write in one statement for all that fails, about twice as many as the last time are not tried so: one row that is
@@ -84,9 +84,9 @@ type taken struct {
 	err     error      // as that of a [carrier]
 }
 
-// roomToTake is the room of a shared write of batches and of orders of several SKUs.
+// roomToTake is the room of a shared write of batches and of orders of several SKUs. A batch gets its orders when the write begins.
 func roomToTake() func(taking) bool {
-	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, len(t.Orders) })(), roomForOrders()
+	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, 1 })(), roomForOrders()
 	return func(t taking) bool {
 		if t.order != nil {
 			return orders(*t.order)
@@ -131,37 +131,10 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 	return answers, nil
 }
 
-// deduct writes a batch for a store, by itself or with others.
-func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (result stock.BatchResult, err error) {
-	if len(batch.Orders) > stock.LargestShared {
-		return s.deductAlone(ctx, batch)
-	}
-	if !h.writing() && h.alone.CompareAndSwap(false, true) {
-		defer h.alone.Store(false)
-		return s.deductAlone(ctx, batch)
-	}
-	got, err := h.together(ctx, batch.Deadline, taking{Batch: batch, store: s})
-	err = cmp.Or(err, got.err)
-	done := false
-	if err == nil && got.row != nil {
-		result, done, err = s.conclude(ctx, batch, *got.row)
-	}
-	if err != nil || done {
-		return result, err
-	}
-	result, err = s.deductAlone(ctx, batch)
-	result.Skipped = got.skipped
-	return result, err
-}
-
 // Share implements [stock.Sharer].
 func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
-	return s.sharing.later(s, sku, batch)
-}
-
-// later has a batch written with others. It reports false if nothing else is under way.
-func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
-	if h.stuck() || !h.alone.Load() && !h.writing() {
+	h := s.sharing
+	if _, writing := h.State(); h.stuck() || !writing && h.alone.Load() == 0 {
 		return false
 	}
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
@@ -201,10 +174,4 @@ func written(b taking, batch stock.SharedBatch, answer taken, err error) {
 	} else {
 		go conclude() // it may look up known orders; who shares the batch waits for Written
 	}
-}
-
-// writing reports whether a shared write is under way.
-func (h *sharing) writing() bool {
-	_, writing := h.State()
-	return writing
 }

@@ -50,7 +50,7 @@ func (r *racers) step(worker, round int) {
 		if rand.IntN(3) == 0 {
 			batch.Fence = stock.Fence{Token: rand.Int64N(20) + 1, Owner: fmt.Sprint(worker)}
 		}
-		result, err := store.Deduct(r.t.Context(), batch)
+		result, err := joining{store}.Deduct(r.t.Context(), batch)
 		r.may(err)
 		r.note(batch.SKU, result.Outcomes)
 	}

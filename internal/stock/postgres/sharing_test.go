@@ -209,11 +209,11 @@ func (s *sharers) waiting(want int) {
 	}
 }
 
-// deduct begins to write a batch.
+// deduct begins to write a batch, which joins a shared write if one is under way.
 func (s *sharers) deduct(ctx context.Context, batch stock.Batch) chan answer {
 	got := make(chan answer, 1)
 	go func() {
-		result, err := s.store.Deduct(ctx, batch)
+		result, err := joining{s.store}.Deduct(ctx, batch)
 		got <- answer{result, err}
 	}()
 	return got
@@ -337,6 +337,37 @@ func TestBatchesShareAStatement(t *testing.T) {
 	})
 }
 
+// TestBatchesGatherWhileOneIsWrittenByItself, and no longer. The one that goes by itself waits for no shared write.
+func TestBatchesGatherWhileOneIsWrittenByItself(t *testing.T) {
+	t.Parallel()
+	busytest.Virtual(t, func(t *testing.T) {
+		s := openSharers(t, 3)
+		s.stall(slowOrder)
+		byItself := func(batch stock.Batch) chan answer {
+			got := make(chan answer, 1)
+			go func() {
+				result, err := s.store.Deduct(t.Context(), batch)
+				got <- answer{result, err}
+			}()
+			return got
+		}
+		slow := byItself(one("a", "slow"))
+		s.stalled()
+		s.wants("beside it", <-s.deduct(t.Context(), one("b", "o")), stock.Accepted)
+		s.wrote(1, 0, 1)
+		letGo := s.store.HoldWriter()
+		s.wants("beside the writer", <-byItself(one("c", "o")), stock.Accepted)
+		letGo()
+		s.wrote(0, 0, 1)
+		s.goOn()
+		s.wants("slow", <-slow, stock.Accepted)
+		synctest.Wait() // the writer ends
+		s.wants("beside nothing", <-s.deduct(t.Context(), one("b", "p")), stock.Accepted)
+		s.wrote(0, 0, 1)
+		s.holds(map[string]int64{"a": 19, "b": 18, "c": 19})
+	})
+}
+
 // TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU with a buyer limit.
 func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -450,19 +481,14 @@ func TestBatchesOfOneSKUDoNotShare(t *testing.T) {
 func TestASharedWriteIsBounded(t *testing.T) {
 	t.Parallel()
 	busytest.Virtual(t, func(t *testing.T) {
-		s := openSharers(t, 26)
+		const skus = 257
+		s := openSharers(t, skus)
 		var batches []stock.Batch
-		for n := range 26 {
-			batch := one(name(n))
-			for id := range 10 {
-				batch.Orders = append(batch.Orders, stock.Order{OrderID: fmt.Sprint(id), Quantity: 1})
-			}
-			batches = append(batches, batch)
+		for n := range skus {
+			batches = append(batches, one(name(n), "o"))
 		}
 		for n, got := range s.together(batches...) {
-			if a := <-got; a.err != nil || a.result.Available != 0 {
-				t.Errorf("%s: %+v", name(n), a)
-			}
+			s.wants(name(n), <-got, stock.Accepted)
 		}
 		s.wrote(2, 0, 0)
 		s.audit()

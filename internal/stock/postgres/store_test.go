@@ -119,7 +119,7 @@ func benchOf(open opening, sharing postgres.Sharing, parameters string) func(t *
 				t.Error(err)
 			}
 		})
-		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
+		return stocktest.Bench{Store: joining{store}, Exec: func(ctx context.Context, statement string) error {
 			conn, err := pgx.Connect(ctx, url)
 			if err != nil {
 				return err

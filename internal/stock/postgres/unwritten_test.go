@@ -45,7 +45,7 @@ func TestServersErrorsSayWhetherTheyUndo(t *testing.T) {
 			"a shared statement": func(store *postgres.Store) error {
 				store.SetSharing(postgres.ShareAll)
 				defer store.SetSharing(postgres.ShareWaiting)
-				_, err := store.Deduct(t.Context(), one("a", "o"))
+				_, err := joining{store}.Deduct(t.Context(), one("a", "o"))
 				return err
 			},
 			"an order's transaction": func(store *postgres.Store) error {

@@ -87,10 +87,13 @@ func (w *worker) idle(d time.Duration) bool { return w.queue.idle(d) && w.settli
 // different SKUs share. No goroutine waits with it: the writer takes its orders, answers them, and makes the next step. So an order
 // wakes nobody but its own caller. Everything else needs a goroutine.
 func (w *worker) step() {
-	if !w.shares() || !w.service.sharer.Share(w.sku, w) {
+	if !w.joins() {
 		go w.run(nil)
 	}
 }
+
+// joins lets the next batch wait for a shared write, if it may be written so and another write is in progress.
+func (w *worker) joins() bool { return w.shares() && w.service.sharer.Share(w.sku, w) }
 
 // shares reports whether the next batch may be written as it comes.
 func (w *worker) shares() bool {
@@ -165,13 +168,16 @@ func (w *worker) Written(result stock.BatchResult, decided bool, err error) {
 	}
 }
 
-// run serves a batch that has left the queue, and then the queue, until nothing waits or, under a lock, until nothing has come for
-// lockLinger.
+// run serves a batch that has left the queue, and then the queue, until the next batch joins a shared write, or nothing waits or, under
+// a lock, nothing has come for lockLinger.
 func (w *worker) run(first []*request) {
 	for w.serve(first); ; {
 		switch {
 		case w.queue.length() > 0:
 			runtime.Gosched() // callers that are ready to push do so first: a larger batch costs each order less
+			if w.joins() {
+				return
+			}
 			w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
 			w.lock.offer()
 		case w.lock.hold != nil && w.linger():
