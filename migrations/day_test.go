@@ -35,7 +35,9 @@ func (d day) play() {
 	whole := stock.Placement{At: dayAt, Order: stock.MultiOrder{OrderID: d.sku("whole"), BuyerID: "dora"}}
 	for _, sku := range []string{gone, limited, plain} { // ascending
 		whole.Order.Lines = append(whole.Order.Lines, stock.Line{SKU: sku, Quantity: 2})
-		whole.Lines = append(whole.Lines, stock.Batch{Layout: d.view(sku).Layout, Limit: d.view(sku).Terms.PerBuyerLimit, Segment: -1})
+		whole.Lines = append(whole.Lines, stock.PlacedLine{
+			Batch: stock.Batch{Layout: d.view(sku).Layout, Limit: d.view(sku).Terms.PerBuyerLimit, Segment: -1},
+		})
 	}
 	if _, created, err := d.store.Order(d.t.Context(), whole); err != nil || !created {
 		d.t.Fatal(created, err)

@@ -76,7 +76,7 @@ func TestSharedWritesHaveSpans(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, call := range map[string]func(stock.Store) error{
-		"batch":      func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
+		"batch": func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
 		"shared batch": func(s stock.Store) error {
 			b := &sharedBatch{there: true}
 			if !s.(stock.Sharer).Share("a", b) {

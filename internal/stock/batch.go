@@ -80,13 +80,8 @@ type Batch struct {
 	Deadline time.Time
 	// RowWait is how long a row is waited for that another transaction holds; 0: until the deadline. Then the error is [ErrHeld].
 	RowWait time.Duration
-	// FreeRows has a merge leave out the rows that another transaction holds.
-	FreeRows bool
-	At       time.Time // zero: the store's clock
-	Orders   []Order
-	// Parts are what several segments together seem to hold for the only order of a merge: a store that tries an order of several SKUs at
-	// once may take these. Nil: it is not known.
-	Parts []Part
+	At      time.Time // zero: the store's clock
+	Orders  []Order
 	// InTurn says that no order is accepted after a short one: it is short too. Otherwise later orders could take units
 	// that an earlier one gets from other segments.
 	InTurn bool
@@ -101,14 +96,6 @@ func (b Batch) Units() (units int64) {
 		units += o.Quantity
 	}
 	return units
-}
-
-// From returns what an order of the batch takes from which segments; nil if the rows of all have to be seen first.
-func (b Batch) From(quantity int64) []Part {
-	if b.Segment >= 0 {
-		return []Part{{Segment: b.Segment, Quantity: quantity}}
-	}
-	return b.Parts
 }
 
 // Row returns which segment the batch's row of an index is, and its fence.

@@ -88,9 +88,8 @@ func (o MultiOrder) Sorted() MultiOrder {
 type Placement struct {
 	Order MultiOrder // lines ascending by SKU
 	At    time.Time  // zero: the store's clock
-	// Lines say how each of the order's lines is taken, from one segment or, as a merge, from all. They leave out what they have in
-	// common with the order: see [Placement.Batches].
-	Lines []Batch
+	// Lines leave out what they have in common with the order: see [Placement.Batches].
+	Lines []PlacedLine
 	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
 	// the order in one write.
 	AtOnce bool
@@ -100,8 +99,26 @@ type Placement struct {
 	Emptied func(sku string)
 }
 
+// PlacedLine says how a line of a [Placement] is taken: from one segment or, as a merge, from all.
+type PlacedLine struct {
+	Batch
+	// Parts are what several segments together seem to hold for a merge: a store that tries the order at once may take these. Nil: it is
+	// not known.
+	Parts []Part
+	// FreeRows has a merge leave out the rows that another transaction holds.
+	FreeRows bool
+}
+
+// From returns what an order of the line takes from which segments; nil if the rows of all have to be seen first.
+func (l PlacedLine) From(quantity int64) []Part {
+	if l.Segment >= 0 {
+		return []Part{{Segment: l.Segment, Quantity: quantity}}
+	}
+	return l.Parts
+}
+
 // Batches returns the lines as batches of one order each.
-func (p Placement) Batches() []Batch {
+func (p Placement) Batches() []PlacedLine {
 	batches := slices.Clone(p.Lines)
 	for i, line := range p.Order.Lines {
 		batches[i].SKU, batches[i].At, batches[i].Orders = line.SKU, p.At, []Order{p.Order.Of(line)}
@@ -199,7 +216,7 @@ func (p Placement) Taken(at time.Time) []Deduction {
 
 // Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
 // to take. Then it has what they need read, and what take has returned decides the lines one after another.
-func (p Placement) Place(take func(Batch) (decide func() (BatchResult, error)), read func() error) ([]Deduction, error) {
+func (p Placement) Place(take func(PlacedLine) (decide func() (BatchResult, error)), read func() error) ([]Deduction, error) {
 	lines := p.Batches()
 	decide := Column(lines, take)
 	if err := read(); err != nil {

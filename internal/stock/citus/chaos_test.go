@@ -105,7 +105,7 @@ func (s *sale) sellPairs(ctx context.Context, store *citus.Store, process, n int
 		id := fmt.Sprintf("two-%d-%d-%d", process, n, k)
 		order := stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: skuName(k % soldSKUs), Quantity: 1}, {SKU: skuName((k + 1 + n) % soldSKUs), Quantity: 1}}}.Sorted()
 		limited, cancel := context.WithTimeout(context.Background(), attempt)
-		_, created, err := store.Order(limited, stock.Placement{Order: order, Lines: []stock.Batch{{Layout: 1, Segment: process}, {Layout: 1, Segment: process}}})
+		_, created, err := store.Order(limited, stock.Placement{Order: order, Lines: slices.Repeat([]stock.PlacedLine{{Batch: stock.Batch{Layout: 1, Segment: process}}}, 2)})
 		cancel()
 		s.note(err, func() {
 			if err == nil && created {

@@ -14,6 +14,7 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
+	"slices"
 )
 
 // crash is a cluster in which a node dies while an order of two SKUs, one at each worker, is between the two phases.
@@ -124,7 +125,7 @@ func (c *crash) order(id string) <-chan bool {
 
 func (c *crash) placement(id string) stock.Placement {
 	o := stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: c.skus[0], Quantity: 1}, {SKU: c.skus[1], Quantity: 1}}}.Sorted()
-	return stock.Placement{Order: o, Lines: []stock.Batch{{Layout: 1}, {Layout: 1}}}
+	return stock.Placement{Order: o, Lines: slices.Repeat([]stock.PlacedLine{{Batch: stock.Batch{Layout: 1}}}, 2)}
 }
 
 // unwell checks that the audit is not OK.

@@ -17,6 +17,7 @@ import (
 	"inventory/internal/stock/citus"
 	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
+	"slices"
 )
 
 const testShards = 4
@@ -226,11 +227,11 @@ func TestCitusLeastRights(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	order := stock.MultiOrder{OrderID: "p", Lines: []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1}, {SKU: "c", Quantity: 1}}}
-	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: make([]stock.Batch, 3)}); created || !errors.Is(err, stock.ErrLayout) {
+	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: make([]stock.PlacedLine, 3)}); created || !errors.Is(err, stock.ErrLayout) {
 		t.Errorf("%v, %v", created, err)
 	}
 	known := stock.Batch{Layout: 1}
-	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: []stock.Batch{known, known, known}}); !created || err != nil {
+	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: slices.Repeat([]stock.PlacedLine{{Batch: known}}, 3)}); !created || err != nil {
 		t.Errorf("created: got %v, %v, want true", created, err)
 	}
 	if audit, err := store.Audit(t.Context(), "", nil); err != nil || !audit.OK() || len(audit.SKUs) != 3 {

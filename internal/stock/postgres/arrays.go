@@ -89,7 +89,7 @@ type knownRows map[segmentRow]stock.Batch
 
 // agrees reports whether a batch knows its rows as the others do: their layout, sale window and fence. Without a fence it agrees with
 // any.
-func (r knownRows) agrees(b stock.Batch) bool {
+func (r knownRows) agrees(b stock.PlacedLine) bool {
 	for _, part := range b.From(0) {
 		other, there := r[segmentRow{b.SKU, part.Segment}]
 		oneFence := b.Fence == other.Fence || b.Fence.Token == 0 || other.Fence.Token == 0
@@ -101,11 +101,11 @@ func (r knownRows) agrees(b stock.Batch) bool {
 }
 
 // add adds what a batch knows of its rows. The fence stays that of a batch that has one.
-func (r knownRows) add(b stock.Batch) {
+func (r knownRows) add(b stock.PlacedLine) {
 	for _, part := range b.From(0) {
 		at := segmentRow{b.SKU, part.Segment}
 		if _, there := r[at]; !there || b.Fence.Token > 0 {
-			r[at] = b
+			r[at] = b.Batch
 		}
 	}
 }
@@ -123,15 +123,16 @@ func (r knownRows) sorted(rows *Rows) map[segmentRow]int {
 // OrdersOf returns the arrays of orders of several SKUs, of which each line says from which segments it takes, and of batches. It
 // reports whether they agree about the rows.
 func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
-	var all []stock.Batch // first the lines of orders
+	var all []stock.PlacedLine // first the lines of orders
 	var heads, lines []stock.Order
 	for n, p := range placements {
 		all = append(all, p.Batches()...)
 		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, tables.Instant(p.At))
 		o.Lengths, o.Of = append(o.Lengths, int64(len(p.Lines))), append(o.Of, slices.Repeat([]int64{int64(n + 1)}, len(p.Lines))...)
 	}
-	o.InOrders, all = len(all), append(all, batches...)
+	o.InOrders = len(all)
 	for n, b := range batches {
+		all = append(all, stock.PlacedLine{Batch: b})
 		o.Of = append(o.Of, slices.Repeat([]int64{int64(len(placements) + n + 1)}, len(b.Orders))...)
 	}
 	rows, agree := knownRows{}, true
@@ -151,7 +152,7 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 }
 
 // take adds what an order of a batch takes from the rows of these numbers.
-func (o *Orders) take(b stock.Batch, order stock.Order, numbers map[segmentRow]int) {
+func (o *Orders) take(b stock.PlacedLine, order stock.Order, numbers map[segmentRow]int) {
 	segment, row, from := int32(-1), 0, b.From(order.Quantity)
 	for _, part := range from {
 		row = numbers[segmentRow{b.SKU, part.Segment}]

@@ -67,7 +67,7 @@ func deductHeld(ctx context.Context, s *postgres.Store, batch stock.Batch) (stoc
 func placeHeld(ctx context.Context, s *postgres.Store, line stock.Batch) (stock.Deduction, error) {
 	p := several("o", "a")
 	line.Layout = p.Lines[0].Layout
-	p.Lines[0], p.Order.ReserveFor = line, heldReserve
+	p.Lines[0].Batch, p.Order.ReserveFor = line, heldReserve
 	lines, _, err := s.Order(ctx, p)
 	if err != nil {
 		return stock.Deduction{}, err

@@ -110,7 +110,7 @@ func cutVerbs() map[string]cutVerb {
 		"batch that does not fit": {write: batch(one, stock.Order{OrderID: "large", Quantity: 11})},
 		"order": {2, func(ctx context.Context, s *postgres.Store, sku string) error {
 			p := several("o-"+sku, sku, sku+"-2")
-			p.Lines[0].Limit, p.Lines[1] = 2, stock.Batch{Layout: 1, Segment: -1, Limit: 2}
+			p.Lines[0].Limit, p.Lines[1].Batch = 2, stock.Batch{Layout: 1, Segment: -1, Limit: 2}
 			_, _, err := s.Order(ctx, p)
 			return err
 		}},

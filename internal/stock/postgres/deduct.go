@@ -25,7 +25,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 // deductInTx writes a batch by a transaction, which decides each order by itself.
 func (s *Store) deductInTx(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		if result, err = tables.Take(ctx, tx, batch); err != nil {
+		if result, err = tables.Take(ctx, tx, batch, false); err != nil {
 			return err
 		}
 		var taken []*stock.Deduction
@@ -216,21 +216,20 @@ func setOf(ids []string) map[string]bool {
 func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
 	merge.Segment = stock.AllSegments
 	if merge.RowWait > 0 {
-		if result, err = s.merge(ctx, merge); errors.Is(err, stock.ErrHeld) {
-			merge.FreeRows = true
-			result, err = s.merge(ctx, merge)
+		if result, err = s.merge(ctx, merge, false); errors.Is(err, stock.ErrHeld) {
+			result, err = s.merge(ctx, merge, true)
 		}
 		if !errors.Is(err, stock.ErrHeld) {
 			return result, err
 		}
-		merge.FreeRows, merge.RowWait = false, 0
+		merge.RowWait = 0
 	}
-	return s.merge(ctx, merge)
+	return s.merge(ctx, merge, false)
 }
 
-func (s *Store) merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
+func (s *Store) merge(ctx context.Context, merge stock.Batch, freeRows bool) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
-		result, err = tables.Take(ctx, tx, merge)
+		result, err = tables.Take(ctx, tx, merge, freeRows)
 		return err
 	})
 	return result, err

@@ -77,12 +77,12 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 // buyers are counted.
 func (s *Store) mayShareOrder(p stock.Placement) bool {
 	return rowsOf(p) <= stock.MaxLines && (s.pool.access.Orders == nil || !divided(p)) &&
-		!slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
+		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
 }
 
 // divided reports whether a line takes from several segments. Only the statement for all that waits takes such an order.
 func divided(p stock.Placement) bool {
-	return slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Parts != nil })
+	return slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Parts != nil })
 }
 
 // roomForOrders takes as many lines as one write may have. Orders that know a row differently do not go together, nor do two with
@@ -94,11 +94,11 @@ func roomForOrders() func(stock.Placement) bool {
 			return false
 		}
 		all := p.Batches()
-		if slices.ContainsFunc(all, func(b stock.Batch) bool { return !rows.agrees(b) }) {
+		if slices.ContainsFunc(all, func(l stock.PlacedLine) bool { return !rows.agrees(l) }) {
 			return false
 		}
-		for _, b := range all {
-			rows.add(b)
+		for _, l := range all {
+			rows.add(l)
 		}
 		lines += rowsOf(p)
 		ids[p.Order.OrderID] = true

@@ -17,7 +17,7 @@ func several(id string, skus ...string) stock.Placement {
 	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, BuyerID: "x"}}
 	for _, sku := range skus {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
-		p.Lines = append(p.Lines, stock.Batch{Layout: 1})
+		p.Lines = append(p.Lines, stock.PlacedLine{Batch: stock.Batch{Layout: 1}})
 	}
 	return p
 }
@@ -359,9 +359,9 @@ func TestBatchAndOrderThatDisagreeAboutARow(t *testing.T) {
 				b, p := one("a", "batch"), several("order", "a", "b")
 				ofBatch := stock.Batch{Layout: 1}
 				if batchIsRight {
-					change(s, &ofBatch, &p.Lines[0])
+					change(s, &ofBatch, &p.Lines[0].Batch)
 				} else {
-					change(s, &p.Lines[0], &ofBatch)
+					change(s, &p.Lines[0].Batch, &ofBatch)
 				}
 				b.Layout, b.Fence, b.SaleWindow = ofBatch.Layout, ofBatch.Fence, ofBatch.SaleWindow
 				answers, all := s.mix([]stock.Batch{b, one("c", "o")}, p)

@@ -77,7 +77,7 @@ func TestALargeOrderTakesFewRoundTrips(t *testing.T) {
 		} {
 			p := several(name, skus...)
 			for n := range p.Lines {
-				p.Lines[n] = line
+				p.Lines[n].Batch = line
 			}
 			sent.Store(0)
 			taken, created, err := store.Order(t.Context(), p)

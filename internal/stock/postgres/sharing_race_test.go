@@ -101,7 +101,7 @@ func (r *racers) several(store *postgres.Store, id string) (created bool, err er
 		p.Order.ReserveFor = time.Hour
 	}
 	for i := range p.Order.Lines {
-		line := stock.Batch{Layout: 1, Segment: rand.IntN(3) - 1}
+		line := stock.PlacedLine{Batch: stock.Batch{Layout: 1, Segment: rand.IntN(3) - 1}}
 		if line.Segment < 0 && rand.IntN(2) == 0 {
 			p.Order.Lines[i].Quantity, line.Parts = 3, []stock.Part{{Segment: 0, Quantity: 1}, {Segment: 1, Quantity: 2}}
 		}

@@ -18,22 +18,24 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 		}
 		return all
 	}
-	one, divided, unknown, limited := stock.Batch{}, stock.Batch{Segment: -1, Parts: parts(2)}, stock.Batch{Segment: -1}, stock.Batch{Limit: 1}
-	many := stock.Batch{Segment: -1, Parts: parts(stock.MaxLines)}
+	var one, divided, unknown, limited, many stock.PlacedLine
+	divided.Segment, divided.Parts = -1, parts(2)
+	unknown.Segment, limited.Limit = -1, 1
+	many.Segment, many.Parts = -1, parts(stock.MaxLines)
 	elsewhere := Access{Orders: func(context.Context, *Store, time.Time, []stock.Placement) ([]*time.Time, error) { return nil, nil }}
 	for name, c := range map[string]struct {
 		access Access
-		lines  []stock.Batch
+		lines  []stock.PlacedLine
 		want   bool
 	}{
-		"of one segment each":           {lines: []stock.Batch{one, one}, want: true},
-		"of several segments":           {lines: []stock.Batch{one, divided}, want: true},
-		"of any segments":               {lines: []stock.Batch{one, unknown}},
-		"under a buyer limit":           {lines: []stock.Batch{one, limited}},
-		"of as many rows as may be":     {lines: []stock.Batch{many}, want: true},
-		"of more rows":                  {lines: []stock.Batch{many, one}},
-		"elsewhere":                     {elsewhere, []stock.Batch{one, one}, true},
-		"of several segments elsewhere": {elsewhere, []stock.Batch{one, divided}, false},
+		"of one segment each":           {lines: []stock.PlacedLine{one, one}, want: true},
+		"of several segments":           {lines: []stock.PlacedLine{one, divided}, want: true},
+		"of any segments":               {lines: []stock.PlacedLine{one, unknown}},
+		"under a buyer limit":           {lines: []stock.PlacedLine{one, limited}},
+		"of as many rows as may be":     {lines: []stock.PlacedLine{many}, want: true},
+		"of more rows":                  {lines: []stock.PlacedLine{many, one}},
+		"elsewhere":                     {elsewhere, []stock.PlacedLine{one, one}, true},
+		"of several segments elsewhere": {elsewhere, []stock.PlacedLine{one, divided}, false},
 	} {
 		s := &Store{pool: database{access: c.access}}
 		if got := s.mayShareOrder(stock.Placement{Lines: c.lines}); got != c.want {
@@ -49,7 +51,7 @@ func TestALargeOrderHasAWriteOfItsOwn(t *testing.T) {
 		p.Order.OrderID = id
 		for n := range lines {
 			p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: fmt.Sprint(n), Quantity: 1})
-			p.Lines = append(p.Lines, stock.Batch{})
+			p.Lines = append(p.Lines, stock.PlacedLine{})
 		}
 		return p
 	}
@@ -69,7 +71,7 @@ func TestOrdersThatKnowARowDifferentlyShareNoWrite(t *testing.T) {
 	t.Parallel()
 	order := func(id, sku string, line stock.Batch) stock.Placement {
 		return stock.Placement{
-			Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}, Lines: []stock.Batch{line},
+			Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}, Lines: []stock.PlacedLine{{Batch: line}},
 		}
 	}
 	fenced := stock.Batch{Layout: 3, Fence: stock.Fence{Token: 5, Owner: "a"}}

@@ -123,7 +123,7 @@ func (s *Service) lookToChange(ctx context.Context, keys []string, change stock.
 // revisedLine returns a line of a change, and why the terms do not allow it to have more units. They bound the line as a whole, and all
 // else counts the units that it takes.
 func (s *Service) revisedLine(r stock.Revision, view stock.View, sku string, was int64) stock.RevisedLine {
-	line := stock.RevisedLine{Batch: placedLine(view, stock.AllSegments), Was: was, Levels: view.Segments}
+	line := stock.RevisedLine{Batch: placedLine(view, stock.AllSegments).Batch, Was: was, Levels: view.Segments}
 	line.SKU, line.At = sku, r.At
 	if want := r.Change.Units(sku); want > was {
 		order := stock.Order{OrderID: r.Change.OrderID, BuyerID: r.Buyer(), Quantity: want, CallerMax: r.Change.CallerMax}

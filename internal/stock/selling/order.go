@@ -178,7 +178,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 			continue
 		case single:
 			placed, fits := s.viewed.place(order, nil)
-			if fits && slices.EqualFunc(placed, placement.Lines, func(a, b stock.Batch) bool { return a.Layout == b.Layout }) { // of the terms that allow it
+			if fits && slices.EqualFunc(placed, placement.Lines, func(a, b stock.PlacedLine) bool { return a.Layout == b.Layout }) { // of the terms that allow it
 				placement.Lines = placed
 			}
 		}
@@ -230,7 +230,7 @@ func (s *Service) freedInGroup(ctx context.Context, refusal error, times *int) b
 //
 // If expired reservations have not been given back, it gives them back and returns ErrLayout: look again.
 func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Placement, refusal, err error) {
-	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines))}
+	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
 	began := time.Now()
 	views, err := s.views(ctx, order.SKUs()...)
 	if err != nil {
@@ -273,7 +273,7 @@ func isRefusal(err error) bool {
 }
 
 // fromFreeRows has all lines taken from all segments whose rows nobody holds.
-func fromFreeRows(lines []stock.Batch) []stock.Batch {
+func fromFreeRows(lines []stock.PlacedLine) []stock.PlacedLine {
 	free := slices.Clone(lines)
 	for i := range free {
 		free[i].Segment, free[i].Parts, free[i].FreeRows = stock.AllSegments, nil, true
@@ -282,8 +282,10 @@ func fromFreeRows(lines []stock.Batch) []stock.Batch {
 }
 
 // placedLine says where a line is to be taken from.
-func placedLine(view stock.View, segment int) stock.Batch {
-	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, LimitGroup: view.Terms.LimitGroup, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
+func placedLine(view stock.View, segment int) stock.PlacedLine {
+	return stock.PlacedLine{Batch: stock.Batch{
+		Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, LimitGroup: view.Terms.LimitGroup, SaleWindow: view.Terms.SaleWindow(), Segment: segment,
+	}}
 }
 
 // writeOrder writes a placement.

@@ -60,7 +60,7 @@ func TestASaleEndsWhileOrdersWait(t *testing.T) {
 		}
 		late := stock.Placement{Order: stock.MultiOrder{OrderID: "late", Lines: all}}
 		for _, line := range looked[0].Lines {
-			late.Lines = append(late.Lines, line.Batch)
+			late.Lines = append(late.Lines, stock.PlacedLine{Batch: line.Batch})
 		}
 		if there, _, err := w.store.Order(t.Context(), late); stock.CodeOf(err) != stock.CodeSaleClosed {
 			t.Errorf("a new order: %+v, %v, want %s", there, err, stock.CodeSaleClosed)

@@ -134,10 +134,10 @@ func (c *viewCache) has(lines []stock.Line, age time.Duration) bool {
 }
 
 // place says from where an order is to be taken. It reports false if a SKU has no view, seems to hold too little, or is not allowed.
-func (c *viewCache) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.Batch, fits bool) {
+func (c *viewCache) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.PlacedLine, fits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	lines = make([]stock.Batch, len(order.Lines))
+	lines = make([]stock.PlacedLine, len(order.Lines))
 	for i, line := range order.Lines {
 		one := c.bySKU[line.SKU]
 		if one == nil || allowed != nil && !allowed(one.View, line) {

@@ -208,9 +208,9 @@ func (g *game) placement() stock.Placement {
 	for _, m := range g.models {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: m.sku, Quantity: int64(g.between(1, 5))})
 		segments := len(m.look(g.t).Segments)
-		p.Lines = append(p.Lines, stock.Batch{
+		p.Lines = append(p.Lines, stock.PlacedLine{Batch: stock.Batch{
 			Layout: m.layout, Limit: m.limit, Segment: g.between(-1, segments-1),
-		})
+		}})
 	}
 	return p
 }

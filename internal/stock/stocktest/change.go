@@ -104,7 +104,7 @@ func (k *kit) changeCounts(about, sku string, before, after stock.Terms, counted
 	k.makes(stock.NewSKU{SKU: sku, Stock: 20, Segments: 2, Terms: before})
 	k.places(stock.Placement{
 		Order: stock.MultiOrder{OrderID: sku, BuyerID: "ann", Lines: []stock.Line{{SKU: sku, Quantity: 2}}}, At: at,
-		Lines: []stock.Batch{{Layout: k.view(sku).Layout, Segment: stock.AllSegments, Limit: before.PerBuyerLimit, LimitGroup: before.LimitGroup}},
+		Lines: placedLines(stock.Batch{Layout: k.view(sku).Layout, Segment: stock.AllSegments, Limit: before.PerBuyerLimit, LimitGroup: before.LimitGroup}),
 	})
 	if before != after {
 		m := reterm("limit", stock.TermsChange{PerBuyerLimit: stock.To(after.PerBuyerLimit), LimitGroup: stock.To(after.LimitGroup)})

@@ -66,7 +66,7 @@ func (k *kit) basketOf(buyer, id string, segment int, reserve time.Duration, sku
 	for _, sku := range skus {
 		b := k.batchOf(sku, segment)
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
-		p.Lines = append(p.Lines, stock.Batch{Layout: b.Layout, Segment: segment, Limit: b.Limit, LimitGroup: b.LimitGroup})
+		p.Lines = append(p.Lines, placedLines(stock.Batch{Layout: b.Layout, Segment: segment, Limit: b.Limit, LimitGroup: b.LimitGroup})...)
 	}
 	return p
 }
@@ -282,7 +282,7 @@ func testGroupRace(t *testing.T, k *kit) {
 					for _, sku := range skus[r.IntN(3):] {
 						line := of(sku, r.IntN(3)-1)
 						p.Order.Lines, line.SKU = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1}), ""
-						p.Lines = append(p.Lines, line)
+						p.Lines = append(p.Lines, stock.PlacedLine{Batch: line})
 					}
 					_, _, err = k.store.Order(ctx, p)
 					switch ends := r.IntN(4); {

@@ -12,7 +12,12 @@ import (
 
 // placing is an order of lines that are placed, ascending by SKU.
 func placing(id string, lines []stock.Line, placed []stock.Batch) stock.Placement {
-	return stock.Placement{Order: stock.MultiOrder{OrderID: id, Lines: lines}, At: at, Lines: placed}
+	return stock.Placement{Order: stock.MultiOrder{OrderID: id, Lines: lines}, At: at, Lines: placedLines(placed...)}
+}
+
+// placedLines are lines that are taken as batches are.
+func placedLines(batches ...stock.Batch) []stock.PlacedLine {
+	return stock.Column(batches, func(b stock.Batch) stock.PlacedLine { return stock.PlacedLine{Batch: b} })
 }
 
 // places places an order that is new.
@@ -86,7 +91,7 @@ func testOrder(t *testing.T, k *kit) {
 	k.left(8, 3, 5)
 	// Again, from elsewhere: it is the same order.
 	again := p
-	again.Lines = []stock.Batch{anywhere, here, limitedTo(anywhere)}
+	again.Lines = placedLines(anywhere, here, limitedTo(anywhere))
 	same, created, err := k.store.Order(t.Context(), again)
 	k.equal("again", []any{same, created, err}, []any{lines, false, nil})
 	// The fence stays behind.

@@ -405,9 +405,9 @@ func both(r, content *rand.Rand, id string, views map[string]stock.View, when ti
 	for _, name := range []string{"s", "u"} {
 		view := views[name]
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: name, Quantity: content.Int64N(3) + 1})
-		p.Lines = append(p.Lines, stock.Batch{
+		p.Lines = append(p.Lines, placedLines(stock.Batch{
 			Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: r.IntN(len(view.Segments)+1) - 1,
-		})
+		})...)
 	}
 	return p
 }

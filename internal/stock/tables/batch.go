@@ -7,10 +7,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// Take carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge.
-func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, error) {
+// Take carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge. A merge leaves out the rows
+// that another transaction holds if it is to take from free rows alone.
+func Take(ctx context.Context, tx Tx, batch stock.Batch, freeRows bool) (stock.BatchResult, error) {
 	read, write := &Statements{}, &Statements{}
-	decide := takeBy(ctx, tx, read, write, batch, make(counts))
+	decide := takeBy(ctx, tx, read, write, stock.PlacedLine{Batch: batch, FreeRows: freeRows}, make(counts))
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.BatchResult{}, err
 	}
@@ -37,7 +38,8 @@ type counts map[string]map[string]int64
 //
 // In a group, a merge ends no reservations that have expired: it would write buyers' rows before those of its own orders, and others write
 // them in ascending order. It says that there are some.
-func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Batch, held counts) (decide func() (stock.BatchResult, error)) {
+func takeBy(ctx context.Context, tx Tx, read, write *Statements, line stock.PlacedLine, held counts) (decide func() (stock.BatchResult, error)) {
+	batch := line.Batch
 	facts, expired, merges := &stock.Facts{}, new(int), batch.Segment == stock.AllSegments
 	inGroup := batch.Limit > 0 && batch.LimitGroup != ""
 	var rows *[]stock.Segment
@@ -45,7 +47,7 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 		tx.RowWait(read, batch.RowWait)
 	}
 	switch {
-	case merges && batch.FreeRows:
+	case merges && line.FreeRows:
 		rows = read.LockFree(batch.SKU)
 	case merges && inGroup:
 		rows = read.LockAll(batch.SKU)

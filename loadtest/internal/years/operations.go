@@ -125,7 +125,7 @@ func basket(ctx context.Context, s *postgres.Store, id string) error {
 	p := stock.Placement{Order: stock.MultiOrder{OrderID: id}}
 	for _, sku := range []string{hot, untaken, another} {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
-		p.Lines = append(p.Lines, stock.Batch{Layout: 1})
+		p.Lines = append(p.Lines, stock.PlacedLine{Batch: stock.Batch{Layout: 1}})
 	}
 	_, created, err := s.Order(ctx, p)
 	if err == nil && !created {
