@@ -33,7 +33,7 @@ func (s failingStore) Deduct(ctx context.Context, _ stock.Batch) (stock.BatchRes
 
 func (s failingStore) Share(_ string, batch stock.SharedBatch) bool {
 	*s.inSpan = true // a shared write belongs to several spans
-	if _, there := batch.Take(); there {
+	if _, there := batch.Begin(); there {
 		batch.Written(stock.BatchResult{}, false, errFailing)
 	}
 	return true
@@ -53,7 +53,7 @@ type sharedBatch struct {
 	told  error
 }
 
-func (b *sharedBatch) Take() (stock.Batch, bool) { return stock.Batch{}, b.there }
+func (b *sharedBatch) Begin() (stock.Batch, bool) { return stock.Batch{}, b.there }
 
 func (b *sharedBatch) Written(_ stock.BatchResult, _ bool, err error) { b.told = err }
 

@@ -136,9 +136,9 @@ type tracedBatch struct {
 	span   trace.Span
 }
 
-// Take implements [stock.SharedBatch].
-func (b *tracedBatch) Take() (stock.Batch, bool) {
-	batch, there := b.SharedBatch.Take()
+// Begin implements [stock.SharedBatch].
+func (b *tracedBatch) Begin() (stock.Batch, bool) {
+	batch, there := b.SharedBatch.Begin()
 	if there {
 		_, b.span = b.tracer.Start(context.Background(), "batch", trace.WithAttributes(attributesOf(batch)...))
 	}

@@ -42,13 +42,13 @@ func collectSpans(t *testing.T) *spanCollector {
 		if err != nil || r.URL.Path != "/v1/traces" {
 			t.Errorf("%s: %v", r.URL, err)
 		}
-		c.take(&request)
+		c.takeSpans(&request)
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *spanCollector) take(request *collector.ExportTraceServiceRequest) {
+func (c *spanCollector) takeSpans(request *collector.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, process := range request.GetResourceSpans() {

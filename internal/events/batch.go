@@ -88,8 +88,8 @@ func (p *pending) add(e stock.Event) {
 	p.events = append(p.events, e)
 }
 
-// take returns the collected events, and how many did not fit.
-func (p *pending) take() (events []stock.Event, lost uint64) {
+// takeEvents returns the collected events, and how many did not fit.
+func (p *pending) takeEvents() (events []stock.Event, lost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	events, lost = p.events, p.lost

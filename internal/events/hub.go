@@ -171,7 +171,7 @@ func (h *Hub) run() {
 		case <-h.stopping.Done():
 			stopped = true
 		}
-		published, lost := h.published.take()
+		published, lost := h.published.takeEvents()
 		if b := newBatch(h.process, next, published, lost); b.Next > b.First {
 			next = b.Next
 			h.deliver(b)

@@ -43,7 +43,7 @@ func TestSalesBecomeOneEvent(t *testing.T) {
 	} {
 		p.add(e)
 	}
-	events, lost := p.take()
+	events, lost := p.takeEvents()
 	got := make([]string, len(events))
 	for i, e := range events {
 		got[i] = fmt.Sprint(e.SKU, " ", e.Kind, " ", e.Orders, " ", e.Units)

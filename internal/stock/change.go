@@ -95,8 +95,8 @@ func (r Revision) Seen() (found []FoundLine, usual bool) {
 	return found, usual
 }
 
-// Takes reports whether the line seems to need more units.
-func (r Revision) Takes(line RevisedLine) bool { return r.Change.Units(line.SKU) > line.Was }
+// NeedsUnits reports whether the line seems to need more units.
+func (r Revision) NeedsUnits(line RevisedLine) bool { return r.Change.Units(line.SKU) > line.Was }
 
 // Moves reports whether the line seems to change where units are, or whose they are. Then the rows of all segments have to be locked.
 func (r Revision) Moves(line RevisedLine) bool {
@@ -113,7 +113,7 @@ func (r Revision) Counts(line RevisedLine) string {
 
 // Gains reports whether the line seems to need more units, or its buyer seems to be counted with more.
 func (r Revision) Gains(line RevisedLine) bool {
-	return r.Takes(line) || r.Change.NewBuyer != "" && r.Counts(line) != ""
+	return r.NeedsUnits(line) || r.Change.NewBuyer != "" && r.Counts(line) != ""
 }
 
 // InGroups reports whether units move in the counts of groups.
@@ -157,7 +157,7 @@ func (r Revision) CountedInGroups(found []FoundLine) (all []Counted) {
 type LinePlan struct {
 	SettlementPlan           // what goes back
 	more           int64     // units that it takes
-	takesAgain     bool      // all of its units had been returned
+	wasReturned    bool      // all of its units had been returned
 	Merge          Batch     // what is taken, of one order; without orders nothing
 	Taken          BatchPlan // of Merge
 	After          Deduction // the line as it is then, with its parts
@@ -167,8 +167,8 @@ type LinePlan struct {
 	CountedAt      string    // where its units are counted then; "": nowhere
 }
 
-// TakesAgain reports whether all units of the line had been returned before: by a return that has no ref, perhaps.
-func (p LinePlan) TakesAgain() bool { return p.takesAgain }
+// WasReturned reports whether all units of the line had been returned before: by a return that has no ref, perhaps.
+func (p LinePlan) WasReturned() bool { return p.wasReturned }
 
 // More returns how many units the line takes.
 func (p LinePlan) More() int64 { return p.more }
@@ -203,7 +203,7 @@ func (r Revision) Plan(found []FoundLine, at time.Time) (plans []LinePlan, err e
 	}
 	var refused []*Error
 	for i, line := range r.Lines {
-		err := plans[i].take(r, line, found[i], held, status, until, at)
+		err := plans[i].planAddition(r, line, found[i], held, status, until, at)
 		if e, is := errors.AsType[*Error](err); is {
 			named := *e
 			named.SKU = line.SKU
@@ -264,7 +264,7 @@ func (r Revision) leave(line RevisedLine, found FoundLine, at time.Time) (p Line
 	}
 	more := want - d.held()
 	switch {
-	case len(found.Segments) == 0 && (more != 0 || r.Change.NewBuyer != ""), more > 0 && !r.Takes(line):
+	case len(found.Segments) == 0 && (more != 0 || r.Change.NewBuyer != ""), more > 0 && !r.NeedsUnits(line):
 		return p, ErrRevised
 	case (more > 0 || r.handsOver()) && found.Segments[0].Layout != line.Layout:
 		return p, ErrLayout
@@ -299,8 +299,8 @@ func (p *LinePlan) giveBack(c OrderChange, d Deduction, units int64, at time.Tim
 	p.After = p.Changed[0]
 }
 
-// take plans more units of a line of an order in a state, as a merge, and counts them for its buyer, who holds so many in each count.
-func (p *LinePlan) take(
+// planAddition plans more units of a line of an order in a state, as a merge, and counts them for its buyer, who holds so many in each count.
+func (p *LinePlan) planAddition(
 	r Revision, line RevisedLine, found FoundLine, held map[string]int64, status DeductionStatus, until, at time.Time,
 ) error {
 	limited := p.Counted > 0 && held[p.CountedAt]+p.Counted > line.Limit
@@ -335,7 +335,7 @@ func (p *LinePlan) merge(r Revision, line RevisedLine, found FoundLine, status D
 	if err != nil {
 		return err
 	}
-	p.Taken, p.takesAgain = plan, found.There.Status == StatusReturned
+	p.Taken, p.wasReturned = plan, found.There.Status == StatusReturned
 	d, after := found.There, &p.After
 	if status == StatusCommitted && d.Status == StatusCommitted {
 		after.Committed = cmp.Or(d.Committed, d.Quantity)

@@ -205,8 +205,8 @@ func (o MultiOrder) differs(there PlacedOrder) (d differences) {
 	return d
 }
 
-// Taken returns the lines of an order that was taken at an instant.
-func (p Placement) Taken(at time.Time) []Deduction {
+// AcceptedLines returns the lines of an order that was taken at an instant.
+func (p Placement) AcceptedLines(at time.Time) []Deduction {
 	lines := make([]Deduction, len(p.Order.Lines))
 	for i, line := range p.Order.Lines {
 		lines[i] = AcceptedOutcome(line.SKU, p.Order.Of(line), at).Deduction

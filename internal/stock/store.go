@@ -230,9 +230,9 @@ type Sharer interface {
 // A SharedBatch is a batch that waits for a shared write. The store calls its methods one after the other, in another goroutine than
 // Share, and they must not wait for anything.
 type SharedBatch interface {
-	// Take returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
+	// Begin returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
 	// more.
-	Take() (Batch, bool)
+	Begin() (Batch, bool)
 	// Written says what became of a batch that was taken. decided=false means that nothing was written: call Deduct. After an
 	// error the outcome is unknown, unless it is ErrUnwritten.
 	Written(result BatchResult, decided bool, err error)

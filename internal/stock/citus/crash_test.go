@@ -5,6 +5,7 @@ package citus_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
-	"slices"
 )
 
 // crash is a cluster in which a node dies while an order of two SKUs, one at each worker, is between the two phases.

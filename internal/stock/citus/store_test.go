@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"inventory/internal/stock/citus"
 	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
-	"slices"
 )
 
 const testShards = 4

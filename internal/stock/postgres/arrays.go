@@ -143,7 +143,7 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 	numbers := rows.sorted(&o.Rows)
 	for _, b := range all {
 		for _, order := range b.Orders {
-			o.take(b, order, numbers)
+			o.addOrder(b, order, numbers)
 			lines = append(lines, order)
 		}
 	}
@@ -151,8 +151,8 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 	return o, agree
 }
 
-// take adds what an order of a batch takes from the rows of these numbers.
-func (o *Orders) take(b stock.PlacedLine, order stock.Order, numbers map[segmentRow]int) {
+// addOrder adds what an order of a batch takes from the rows of these numbers.
+func (o *Orders) addOrder(b stock.PlacedLine, order stock.Order, numbers map[segmentRow]int) {
 	segment, row, from := int32(-1), 0, b.From(order.Quantity)
 	for _, part := range from {
 		row = numbers[segmentRow{b.SKU, part.Segment}]

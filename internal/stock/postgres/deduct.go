@@ -25,7 +25,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 // deductInTx writes a batch by a transaction, which decides each order by itself.
 func (s *Store) deductInTx(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		if result, err = tables.Take(ctx, tx, batch, false); err != nil {
+		if result, err = tables.DeductBatch(ctx, tx, batch, false); err != nil {
 			return err
 		}
 		var taken []*stock.Deduction
@@ -229,7 +229,7 @@ func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.Batc
 
 func (s *Store) merge(ctx context.Context, merge stock.Batch, freeRows bool) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
-		result, err = tables.Take(ctx, tx, merge, freeRows)
+		result, err = tables.DeductBatch(ctx, tx, merge, freeRows)
 		return err
 	})
 	return result, err

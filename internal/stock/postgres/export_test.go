@@ -58,7 +58,7 @@ func (s *Store) SetSharing(which Sharing) {
 }
 
 // HoldWriter lets no shared write of batches and orders begin until it is released.
-func (s *Store) HoldWriter() (letGo func()) { return s.sharing.hold(taking{}) }
+func (s *Store) HoldWriter() (letGo func()) { return s.sharing.hold(sharedItem{}) }
 
 // HoldSettlements is HoldWriter for settlements.
 func (s *Store) HoldSettlements() (letGo func()) {

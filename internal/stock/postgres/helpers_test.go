@@ -24,6 +24,9 @@ package postgres_test
 // final_test.go
 //   - through: returns a database's URL through a proxy, and the proxy
 //
+// joining_test.go
+//   - joining: is a store whose batches join a shared write if they can, and are written by themselves otherwise, as sellers have them written
+//
 // order_shared_test.go
 //   - placed: is the result of an order
 //   - several: is an order of one unit of each SKU, from segment 0

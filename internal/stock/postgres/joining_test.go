@@ -49,8 +49,8 @@ type writtenBatch struct {
 	err     error
 }
 
-// Take implements [stock.SharedBatch].
-func (b *waitingBatch) Take() (stock.Batch, bool) {
+// Begin implements [stock.SharedBatch].
+func (b *waitingBatch) Begin() (stock.Batch, bool) {
 	b.begun.Store(true) // before the look at the context: a caller who leaves later does not know what is written
 	return b.batch, b.ctx.Err() == nil
 }

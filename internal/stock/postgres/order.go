@@ -63,14 +63,14 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	if !s.mayShareOrder(p) {
 		return nil, false, nil
 	}
-	got, err := s.sharing.together(ctx, time.Time{}, taking{order: &p, store: s})
+	got, err := s.sharing.together(ctx, time.Time{}, sharedItem{order: &p, store: s})
 	if err = cmp.Or(err, got.err); got.at == nil || err != nil {
 		return nil, false, err
 	}
 	if got.at.IsZero() {
 		return nil, true, nil
 	}
-	return p.Taken(got.at.UTC()), false, nil
+	return p.AcceptedLines(got.at.UTC()), false, nil
 }
 
 // mayShareOrder reports whether one statement may take an order: it is known of each line from which segments it takes, and no
@@ -107,14 +107,14 @@ func roomForOrders() func(stock.Placement) bool {
 }
 
 // orderEach decides each of some orders by itself, where their tables are: see [Access].
-func orderEach(ctx context.Context, deadline time.Time, takings []taking) ([]taken, error) {
-	s := takings[0].store
+func orderEach(ctx context.Context, deadline time.Time, items []sharedItem) ([]sharedAnswer, error) {
+	s := items[0].store
 	if s.pool.access.Orders == nil {
-		return takeEach(ctx, deadline, takings)
+		return takeEach(ctx, deadline, items)
 	}
-	at, err := s.pool.access.Orders(ctx, s, deadline, stock.Column(takings, func(t taking) stock.Placement { return *t.order }))
+	at, err := s.pool.access.Orders(ctx, s, deadline, stock.Column(items, func(t sharedItem) stock.Placement { return *t.order }))
 	if err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
-	return stock.Column(at, func(at *time.Time) taken { return taken{at: at} }), nil
+	return stock.Column(at, func(at *time.Time) sharedAnswer { return sharedAnswer{at: at} }), nil
 }

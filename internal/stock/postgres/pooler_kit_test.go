@@ -100,7 +100,7 @@ func (p *pooler) serve(ctx context.Context, client net.Conn) {
 			return
 		}
 		if server == nil {
-			if server, err = p.take(ctx); err != nil {
+			if server, err = p.takeServer(ctx); err != nil {
 				return
 			}
 		}
@@ -143,7 +143,7 @@ func (p *pooler) welcome(ctx context.Context, to *pgproto3.Backend) bool {
 			return false
 		}
 	}
-	server, err := p.take(ctx)
+	server, err := p.takeServer(ctx)
 	if err != nil {
 		return false
 	}
@@ -205,7 +205,7 @@ func (p *pooler) answer(server *pgconn.HijackedConn, to *pgproto3.Backend) (stat
 	}
 }
 
-func (p *pooler) take(ctx context.Context) (*pgconn.HijackedConn, error) {
+func (p *pooler) takeServer(ctx context.Context) (*pgconn.HijackedConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last := len(p.idle) - 1; last >= 0 {

@@ -111,13 +111,13 @@ func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
 		own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting),
 	}
 	s.set(limitsOfSessions()...)
-	s.take(config)
+	s.takeSettings(config)
 	s.set(relied()...)
 	return s
 }
 
-// take takes the settings out of a configuration, and leaves those that have to come with the request to connect.
-func (s *sessions) take(config *pgx.ConnConfig) {
+// takeSettings takes the settings out of a configuration, and leaves those that have to come with the request to connect.
+func (s *sessions) takeSettings(config *pgx.ConnConfig) {
 	for name, value := range config.RuntimeParams {
 		if slices.Contains([]string{"application_name", "options", "replication"}, name) {
 			continue

@@ -41,7 +41,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, size int)) func() func(W) bool 
 // The statements that decide each by itself do not wait for rows that others hold, so a batch that must wait for its row delays no
 // other for more than [sharedWait].
 type sharing struct {
-	*gatherer[taking, taken]
+	*gatherer[sharedItem, sharedAnswer]
 	alone atomic.Int64 // batches that are being written by themselves
 	// allNew says whether a batch that is written by itself is expected to have no known orders.
 	allNew caution
@@ -56,28 +56,28 @@ func newSharing() *sharing {
 	return h
 }
 
-// taking is what a shared write is to take: a batch, or an order of several SKUs.
-type taking struct {
+// sharedItem is a part of a shared write: a batch, or an order of several SKUs.
+type sharedItem struct {
 	stock.Batch
 	order *stock.Placement // nil: it is a batch
 	store *Store           // that has it
 }
 
 // plain reports whether the statement for all can take it: it is in the tables that a store is opened on, and counts no buyers.
-func (t taking) plain() bool {
+func (t sharedItem) plain() bool {
 	return t.store.pool.access.Lock == "" && t.store.pool.access.Orders == nil && t.Limit == 0
 }
 
 // given returns the instant to decide by; zero: the server's clock.
-func (t taking) given() time.Time {
+func (t sharedItem) given() time.Time {
 	if t.order != nil {
 		return t.order.At
 	}
 	return t.At
 }
 
-// taken is what became of a taking.
-type taken struct {
+// sharedAnswer says what became of a sharedItem.
+type sharedAnswer struct {
 	row     *batchRow  // of a batch; nil: nothing of it is written
 	skipped bool       // the row of a batch is held by another transaction, or has another layout or a newer fence; row is nil
 	at      *time.Time // when an order of several SKUs was taken: nil if it was not, the zero time if it is there already
@@ -85,9 +85,9 @@ type taken struct {
 }
 
 // roomToTake is the room of a shared write of batches and of orders of several SKUs. A batch gets its orders when the write begins.
-func roomToTake() func(taking) bool {
-	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, 1 })(), roomForOrders()
-	return func(t taking) bool {
+func roomToTake() func(sharedItem) bool {
+	batches, orders := oneOfEachSKU(func(t sharedItem) (string, int) { return t.SKU, 1 })(), roomForOrders()
+	return func(t sharedItem) bool {
 		if t.order != nil {
 			return orders(*t.order)
 		}
@@ -99,12 +99,12 @@ func roomToTake() func(taking) bool {
 const mostCareful = 64
 
 // write takes what waits: all of it by one statement, or else each by itself. Where buyers are counted, each is.
-func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
-	answers := make([]taken, len(all))
+func (h *sharing) write(ctx context.Context, deadline time.Time, all []sharedItem) ([]sharedAnswer, error) {
+	answers := make([]sharedAnswer, len(all))
 	// carry carries out some of the writes, and sets their answers. It reports false if none of them was written.
-	carry := func(some func(taking) bool, by carrier[taking, taken]) (done bool) {
+	carry := func(some func(sharedItem) bool, by carrier[sharedItem, sharedAnswer]) (done bool) {
 		var at []int
-		var them []taking
+		var them []sharedItem
 		for i, t := range all {
 			if some(t) {
 				at, them = append(at, i), append(them, t)
@@ -124,10 +124,10 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 		}
 		return true
 	}
-	together := carry(taking.plain, h.takeTogether)
-	left := func(t taking) bool { return !(together && t.plain()) }
-	carry(func(t taking) bool { return t.order == nil && left(t) && t.LimitGroup == "" }, takeEach) // others may count the same buyers
-	carry(func(t taking) bool { return t.order != nil && left(t) && !divided(*t.order) }, orderEach)
+	together := carry(sharedItem.plain, h.takeTogether)
+	left := func(t sharedItem) bool { return !(together && t.plain()) }
+	carry(func(t sharedItem) bool { return t.order == nil && left(t) && t.LimitGroup == "" }, takeEach) // others may count the same buyers
+	carry(func(t sharedItem) bool { return t.order != nil && left(t) && !divided(*t.order) }, orderEach)
 	return answers, nil
 }
 
@@ -137,19 +137,19 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 	if _, writing := h.State(); h.stuck() || !writing && h.alone.Load() == 0 {
 		return false
 	}
-	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
+	w := &sharedWrite[sharedItem, sharedAnswer]{write: sharedItem{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
 	late := time.AfterFunc(writerWait, func() {
 		if h.Withdraw(w) && w.begin(w) {
-			w.done(taken{}, nil) // then it goes by itself
+			w.done(sharedAnswer{}, nil) // then it goes by itself
 		}
 	})
-	w.begin = func(w *sharedWrite[taking, taken]) bool {
+	w.begin = func(w *sharedWrite[sharedItem, sharedAnswer]) bool {
 		late.Stop()
-		taken, there := batch.Take()
-		w.write.Batch, w.deadline = taken, taken.Deadline
+		begun, there := batch.Begin()
+		w.write.Batch, w.deadline = begun, begun.Deadline
 		return there
 	}
-	w.done = func(answer taken, err error) { written(w.write, batch, answer, cmp.Or(err, answer.err)) }
+	w.done = func(answer sharedAnswer, err error) { written(w.write, batch, answer, cmp.Or(err, answer.err)) }
 	queued := h.Push(w)
 	if !queued {
 		late.Stop()
@@ -158,7 +158,7 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 }
 
 // written tells a batch what became of it.
-func written(b taking, batch stock.SharedBatch, answer taken, err error) {
+func written(b sharedItem, batch stock.SharedBatch, answer sharedAnswer, err error) {
 	if err != nil || answer.row == nil {
 		batch.Written(stock.BatchResult{Skipped: answer.skipped}, false, translate(err))
 		return

@@ -83,7 +83,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	for _, change := range configure {
 		change(config)
 	}
-	sessions.take(config.ConnConfig)
+	sessions.takeSettings(config.ConnConfig)
 	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else pgx keeps it for a reader who never comes
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		sessions.prepare(c)

@@ -11,7 +11,7 @@ import (
 )
 
 // arraysOf returns the arrays of what is to be taken, orders of several SKUs first. It reports whether they agree about the rows.
-func arraysOf(all []taking) (o Orders, agree bool) {
+func arraysOf(all []sharedItem) (o Orders, agree bool) {
 	var orders []stock.Placement
 	var batches []stock.Batch
 	for _, t := range all {
@@ -25,7 +25,7 @@ func arraysOf(all []taking) (o Orders, agree bool) {
 }
 
 // takeTogether takes batches and orders of several SKUs by one statement: all of them, or nothing.
-func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
+func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []sharedItem) ([]sharedAnswer, error) {
 	if h.careful > 0 {
 		h.careful--
 		return nil, ErrApart
@@ -64,14 +64,14 @@ func (s *Store) takeRows(ctx context.Context, deadline time.Time, o Orders) (lef
 }
 
 // answersOf returns the answers after all was taken.
-func answersOf(all []taking, o Orders, left []int64, now time.Time) []taken {
+func answersOf(all []sharedItem, o Orders, left []int64, now time.Time) []sharedAnswer {
 	var emptied []string
 	for i, units := range left {
 		if units == 0 {
 			emptied = append(emptied, o.Rows.SKUs[i])
 		}
 	}
-	answers := make([]taken, len(all))
+	answers := make([]sharedAnswer, len(all))
 	line := o.InOrders // the first line of the next batch
 	for i, t := range all {
 		at := cmp.Or(t.given(), now)
@@ -90,7 +90,7 @@ func answersOf(all []taking, o Orders, left []int64, now time.Time) []taken {
 
 // takeEach decides each of some batches of different SKUs, or of some orders of several SKUs, by itself: in one statement, or in one
 // transaction if the SKUs are in different tables. Then there is a statement for each set of tables.
-func takeEach(ctx context.Context, deadline time.Time, all []taking) (answers []taken, err error) {
+func takeEach(ctx context.Context, deadline time.Time, all []sharedItem) (answers []sharedAnswer, err error) {
 	groups := groupsOf(all)
 	statements := locksToShare(stock.Column(groups, func(g *group) Access { return g.store.pool.access })...)
 	for _, g := range groups {
@@ -101,7 +101,7 @@ func takeEach(ctx context.Context, deadline time.Time, all []taking) (answers []
 	if err := groups[0].store.pool.writing().send(ctx, statements); err != nil {
 		return nil, err
 	}
-	answers = make([]taken, len(all))
+	answers = make([]sharedAnswer, len(all))
 	for _, g := range groups {
 		for i, answer := range g.answers(sent) {
 			answers[g.places[i]] = answer
@@ -113,13 +113,13 @@ func takeEach(ctx context.Context, deadline time.Time, all []taking) (answers []
 // group is what is to be taken from the same tables: usually all.
 type group struct {
 	store  *Store
-	all    []taking
+	all    []sharedItem
 	places []int // where these are among all
 	row    eachRow
 }
 
 // groupsOf divides what is to be taken into groups.
-func groupsOf(all []taking) (groups []*group) {
+func groupsOf(all []sharedItem) (groups []*group) {
 	of := make(map[*Store]*group)
 	for i, t := range all {
 		g := of[t.store]
@@ -164,8 +164,8 @@ func (r *eachRow) columns() []any {
 }
 
 // answers returns what the row of a statement that was sent at an instant says.
-func (g *group) answers(sent time.Time) []taken {
-	r, answers, ids := &g.row, make([]taken, len(g.all)), make(map[int64][]string)
+func (g *group) answers(sent time.Time) []sharedAnswer {
+	r, answers, ids := &g.row, make([]sharedAnswer, len(g.all)), make(map[int64][]string)
 	for n := range answers {
 		answers[n].skipped = !slices.Contains(r.locked, int64(n+1))
 	}

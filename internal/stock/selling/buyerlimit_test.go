@@ -63,7 +63,7 @@ type sharedStale struct{ stale }
 
 func (sharedStale) Share(_ string, batch stock.SharedBatch) bool {
 	go func() {
-		if taken, there := batch.Take(); there {
+		if taken, there := batch.Begin(); there {
 			batch.Written(stock.BatchResult{Stale: true, Outcomes: []stock.Outcome{{Kind: stock.Limited}}[:len(taken.Orders)]}, true, nil)
 		}
 	}()

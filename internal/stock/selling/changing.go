@@ -144,7 +144,7 @@ func (s *Service) tellChange(r stock.Revision, done stock.Revised, took time.Dur
 	for i, line := range r.Lines {
 		switch {
 		case err != nil:
-			s.cameBack(line.SKU, 0, r.Moves(line) && !r.Takes(line))
+			s.cameBack(line.SKU, 0, r.Moves(line) && !r.NeedsUnits(line))
 		case done.Created:
 			plan := done.Plans[i]
 			s.cameBack(line.SKU, plan.Units(), plan.Units() > 0)

@@ -2,6 +2,9 @@ package selling_test
 
 // The helpers that several files of these tests use. make list-helpers writes this file.
 //
+// batchlimit_test.go
+//   - hall: is a store whose writes wait at a gate
+//
 // breaker_test.go
 //   - answers: is a lock on a Redis that answers as the test says, and counts the requests
 //   - endless: is a store of one segment that never runs short, and answers at once

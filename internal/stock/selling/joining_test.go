@@ -26,7 +26,7 @@ func (j *joinable) Share(_ string, batch stock.SharedBatch) bool {
 		return false
 	}
 	go func() {
-		if b, there := batch.Take(); there {
+		if b, there := batch.Begin(); there {
 			j.shared.Add(int64(len(b.Orders)))
 			result, err := j.endless.Deduct(context.Background(), b)
 			batch.Written(result, true, err)

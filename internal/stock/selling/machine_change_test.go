@@ -160,7 +160,7 @@ func (m *model) changeOrder(c stock.OrderChange, now time.Time) (lines []*stock.
 	defer func() { m.taking = nil }()
 	for _, sku := range skus {
 		if c.NewBuyer == "" || c.NewBuyer == m.owners[c.OrderID] {
-			m.skus[sku].takes(min(0, m.skus[sku].more(c)))
+			m.skus[sku].noteTaken(min(0, m.skus[sku].more(c)))
 		}
 	}
 	for _, sku := range skus {
@@ -204,7 +204,7 @@ func (s *modelSKU) refusesChange(c stock.OrderChange, owner string, until, now t
 		}
 	}
 	if codes == nil {
-		s.takes(counted)
+		s.noteTaken(counted)
 	}
 	return codes
 }

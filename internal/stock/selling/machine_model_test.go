@@ -84,8 +84,8 @@ func (s *modelSKU) held(buyer string) (units int64) {
 	return units + s.model.taking[s.created.LimitGroup]
 }
 
-// takes notes units that a line takes, for the lines after it.
-func (s *modelSKU) takes(units int64) {
+// noteTaken notes units that a line takes, for the lines after it.
+func (s *modelSKU) noteTaken(units int64) {
 	if group := s.created.LimitGroup; group != "" {
 		s.model.taking[group] += units
 	}
@@ -129,7 +129,7 @@ func sameOrder(d *stock.Deduction, o stock.Order) bool {
 	return d.Order.Quantity == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
 }
 
-func (s *modelSKU) take(o stock.Order, now time.Time) *stock.Deduction {
+func (s *modelSKU) takeOrder(o stock.Order, now time.Time) *stock.Deduction {
 	d := stock.AcceptedOutcome(s.created.SKU, o, now).Deduction
 	s.deductions[o.OrderID] = &d
 	s.available -= o.Quantity
@@ -154,7 +154,7 @@ func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deducti
 	if len(refusals) > 0 {
 		return nil, refusals
 	}
-	return s.take(o, now), []stock.Code{""}
+	return s.takeOrder(o, now), []stock.Code{""}
 }
 
 // settle settles one deduction. late takes its units again if its reservation has ended.
@@ -201,7 +201,7 @@ func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (li
 			after, code = before, ""
 		}
 		if w.MayRetake(before.Status) && after.Status == stock.StatusCommitted {
-			s.takes(after.Quantity)
+			s.noteTaken(after.Quantity)
 		}
 		if code != "" {
 			codes = append(codes, code)
@@ -380,7 +380,7 @@ func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deducti
 		}
 		taken = taken || s.deductions[o.OrderID] != nil
 		codes = append(codes, s.refusals(of, now)...)
-		s.takes(line.Quantity)
+		s.noteTaken(line.Quantity)
 	}
 	if before, known := m.orders[o.OrderID]; known && sameLines(before, o) {
 		live := false
@@ -402,7 +402,7 @@ func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deducti
 	for _, line := range o.Lines {
 		m.lines[o.OrderID][line.SKU] = true
 		of := stock.Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
-		lines = append(lines, m.skus[line.SKU].take(of, now))
+		lines = append(lines, m.skus[line.SKU].takeOrder(of, now))
 	}
 	return lines, []stock.Code{""}
 }

@@ -144,7 +144,7 @@ func (c *viewCache) place(order stock.MultiOrder, allowed func(stock.View, stock
 			return nil, false
 		}
 		switch {
-		case one.take(line.Quantity):
+		case one.takeUnits(line.Quantity):
 			lines[i] = placedLine(one.View, one.segment)
 		case stock.Sum(one.Segments) >= line.Quantity:
 			lines[i] = placedLine(one.View, stock.AllSegments)
@@ -167,8 +167,8 @@ func (c *viewCache) moveOn(order stock.MultiOrder) {
 	}
 }
 
-// take takes units from one segment. It reports false if none seems to hold so many.
-func (v *cachedView) take(units int64) bool {
+// takeUnits takes units from one segment. It reports false if none seems to hold so many.
+func (v *cachedView) takeUnits(units int64) bool {
 	for range v.Segments {
 		if v.Segments[v.segment] >= units {
 			v.Segments[v.segment] -= units

@@ -102,8 +102,8 @@ func (w *worker) shares() bool {
 		w.queue.length() <= stock.LargestShared && !w.isSoldOut()
 }
 
-// Take implements [stock.SharedBatch].
-func (w *worker) Take() (batch stock.Batch, there bool) {
+// Begin implements [stock.SharedBatch].
+func (w *worker) Begin() (batch stock.Batch, there bool) {
 	if !w.shares() {
 		go w.run(nil)
 		return stock.Batch{}, false

@@ -36,7 +36,7 @@ func deduct(ctx context.Context, tx *transaction, batch stock.Batch) (stock.Batc
 		return stock.BatchResult{}, err
 	}
 	if !found || batch.Limit > 0 || batch.Units() > row.Available || batch.SaleWindow.Refusal(batch.SKU, batch.At) != nil {
-		return tables.Take(ctx, tx, batch, false)
+		return tables.DeductBatch(ctx, tx, batch, false)
 	}
 	rows, facts := []stock.Segment{row}, stock.Facts{At: batch.At}
 	plan, err := stock.PlanBatch(batch, rows, facts)

@@ -69,8 +69,8 @@ func (m *model) until() (until time.Time) {
 	return until
 }
 
-// take decides an order by the rows and the units left, and takes it.
-func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
+// takeOrder decides an order by the rows and the units left, and takes it.
+func (m *model) takeOrder(o stock.Order, left int64, at time.Time) stock.Outcome {
 	if d, ok := m.rows[o.OrderID]; ok {
 		return stock.Outcome{Kind: stock.Known, Deduction: d}
 	}
@@ -88,7 +88,7 @@ func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
 // takeAll decides orders one by one, and returns the units left.
 func (m *model) takeAll(orders []stock.Order, left int64, at time.Time) (outcomes []stock.Outcome, rest int64) {
 	for _, o := range orders {
-		outcome := m.take(o, left, at)
+		outcome := m.takeOrder(o, left, at)
 		if outcome.Kind == stock.Accepted {
 			left -= o.Quantity
 		}

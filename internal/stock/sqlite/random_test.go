@@ -230,7 +230,7 @@ func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Cod
 			OrderID: p.Order.OrderID, BuyerID: p.Order.BuyerID, Quantity: p.Order.Lines[i].Quantity, ReserveFor: p.Order.ReserveFor,
 		}
 		left := m.available(g.at)
-		outcome := m.take(line, left, g.at)
+		outcome := m.takeOrder(line, left, g.at)
 		if outcome.Kind != stock.Accepted {
 			code = refusal(outcome)
 			for i, m := range g.models {

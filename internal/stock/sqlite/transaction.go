@@ -149,14 +149,14 @@ func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, nam
 // Send implements [tables.Tx].
 func (t *transaction) Send(ctx context.Context, statements *tables.Statements) error {
 	for _, step := range statements.List {
-		if err := t.take(ctx, step); err != nil {
+		if err := t.sendStatement(ctx, step); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *transaction) take(ctx context.Context, step *tables.Statement) error {
+func (t *transaction) sendStatement(ctx context.Context, step *tables.Statement) error {
 	switch {
 	case step.Do != nil:
 		return step.Do(ctx)

@@ -33,7 +33,7 @@ func (k *kit) takesWhileHeld(w way, pass time.Duration, b stock.Batch) (got stoc
 	k.t.Helper()
 	b.At = time.Time{}
 	err = whileHeld(k, pass, func(ctx context.Context) (err error) {
-		got, err = w.take(k, ctx, b)
+		got, err = w.takeFirst(k, ctx, b)
 		return err
 	})
 	return got, err
@@ -166,7 +166,7 @@ func testExpiresWhileWaiting(_ *testing.T, k *kit) {
 	for name, request := range map[string]stock.SettleRequest{"commit": commit("commit"), "extend": extend("extend", "r", time.Hour)} {
 		batch := k.batch(0, stock.Fence{}, reserved(name, 2, held))
 		batch.At = time.Time{}
-		k.takes(ways()[0], batch, stock.Accepted)
+		k.takesFirst(ways()[0], batch, stock.Accepted)
 		got, err := k.settlesWhileHeld(2*held, stock.Settlement{}, request)
 		if err != nil {
 			k.t.Fatal(err)

@@ -109,14 +109,14 @@ func testGreedyBuyer(_ *testing.T, k *kit) {
 	for n := range calls {
 		way := ways()[n%len(ways())]
 		calls[n] = func(ctx context.Context) error {
-			got, err := way.take(k, ctx, k.batch(n%segments, stock.Fence{}, by("greedy", fmt.Sprint("g-", n), 1)))
+			got, err := way.takeFirst(k, ctx, k.batch(n%segments, stock.Fence{}, by("greedy", fmt.Sprint("g-", n), 1)))
 			if err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
 			if got.Kind == stock.Accepted {
 				greedy.Add(1)
 			}
-			got, err = way.take(k, ctx, k.batch(n%segments, stock.Fence{}, by(fmt.Sprint("fair ", n), fmt.Sprint("f-", n), 1)))
+			got, err = way.takeFirst(k, ctx, k.batch(n%segments, stock.Fence{}, by(fmt.Sprint("fair ", n), fmt.Sprint("f-", n), 1)))
 			if err != nil || got.Kind != stock.Accepted {
 				return fmt.Errorf("%s: a fair buyer's order: %+v, %w", way.name, got, err)
 			}
@@ -185,7 +185,7 @@ func testArchiveRace(_ *testing.T, k *kit) {
 				}
 				b := k.batch(n%3, stock.Fence{}, by("b", fmt.Sprintf("%d-%d", caller, n), 1))
 				b.Layout = views[sku].Layout
-				got, err := ways()[n%len(ways())].take(k, ctx, b)
+				got, err := ways()[n%len(ways())].takeFirst(k, ctx, b)
 				switch {
 				case err != nil && !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread): // or a segment was empty before
 					return err

@@ -67,10 +67,10 @@ func testUnknownSKU(t *testing.T, k *kit) {
 	for _, way := range ways() {
 		b := k.batch(0, stock.Fence{}, order("a", 1))
 		b.SKU = "nope"
-		_, err := way.take(k, ctx, b)
+		_, err := way.takeFirst(k, ctx, b)
 		k.code(err, stock.CodeUnknownSKU)
 		if b.SKU, b.Segment = sku, 5; !way.anywhere {
-			if _, err := way.take(k, ctx, b); !errors.Is(err, stock.ErrLayout) {
+			if _, err := way.takeFirst(k, ctx, b); !errors.Is(err, stock.ErrLayout) {
 				t.Errorf("%s, a segment that is not there: got %v, want ErrLayout", way.name, err)
 			}
 		}

@@ -14,10 +14,10 @@ import (
 
 // A way is one in which an order is taken: each may be another statement of a store. All of them keep the same promises.
 type way struct {
-	name     string
-	anywhere bool // from all segments, whichever the batch names
-	placed   bool // as an order of several SKUs
-	take     func(k *kit, ctx context.Context, b stock.Batch) (stock.Outcome, error)
+	name      string
+	anywhere  bool // from all segments, whichever the batch names
+	placed    bool // as an order of several SKUs
+	takeFirst func(k *kit, ctx context.Context, b stock.Batch) (stock.Outcome, error)
 }
 
 // ways take the first order of a batch.
@@ -90,10 +90,10 @@ func (k *kit) createKnown(units int64, segments int) {
 	k.deduct(0, stock.Fence{}, by("known", knownOrder, 1))
 }
 
-// takes takes an order one way, and checks what became of it.
-func (k *kit) takes(w way, b stock.Batch, want stock.OutcomeKind) stock.Deduction {
+// takesFirst takes the first order of a batch one way, and checks what became of it.
+func (k *kit) takesFirst(w way, b stock.Batch, want stock.OutcomeKind) stock.Deduction {
 	k.t.Helper()
-	got, err := w.take(k, k.t.Context(), b)
+	got, err := w.takeFirst(k, k.t.Context(), b)
 	if err != nil || got.Kind != want {
 		k.t.Fatalf("%s of %+v: got %+v, %v, want %d", w.name, b, got, err, want)
 	}
@@ -121,7 +121,7 @@ func testSaleWindow(_ *testing.T, k *kit) {
 		} {
 			b := k.batch(1, stock.Fence{}, by("b", fmt.Sprint(way.name, when), 1))
 			b.At, b.SaleWindow = when, window
-			k.takes(way, b, want)
+			k.takesFirst(way, b, want)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func testVersions(_ *testing.T, k *kit) {
 	for _, way := range ways() {
 		before, _, _ := k.soldOut(0)
 		young := k.age()
-		k.takes(way, k.batch(0, stock.Fence{}, by("b", way.name, 1)), stock.Accepted)
+		k.takesFirst(way, k.batch(0, stock.Fence{}, by("b", way.name, 1)), stock.Accepted)
 		after, _, _ := k.soldOut(0)
 		if old := k.age(); !young.Before(old) || old != k.view(sku).Age() {
 			k.t.Errorf("%s: age %+v, then %+v; a look says %+v", way.name, young, old, k.view(sku).Age())
@@ -159,13 +159,13 @@ func testLimit(_ *testing.T, k *kit) {
 		for id, units := range []int64{2, 2, 1, 1} {
 			b := k.batch(n%2, stock.Fence{}, by(buyer, fmt.Sprint(buyer, id), units))
 			want := []stock.OutcomeKind{stock.Accepted, stock.Limited}[id%2]
-			k.takes(way, b, want)
+			k.takesFirst(way, b, want)
 			if want == stock.Accepted {
-				k.takes(way, b, stock.Known)
+				k.takesFirst(way, b, stock.Known)
 			}
 		}
 		k.counted(buyer, 3)
-		k.takes(way, k.batch(n%2, stock.Fence{}, by(buyer+"'s friend", buyer+"'s friend", 3)), stock.Accepted)
+		k.takesFirst(way, k.batch(n%2, stock.Fence{}, by(buyer+"'s friend", buyer+"'s friend", 3)), stock.Accepted)
 	}
 	k.balance(at, 60-1-6*len64(ways()), 0, 1+6*len64(ways()))
 }
@@ -195,7 +195,7 @@ func (k *kit) refusesLayout(layout int64, segment int) {
 	for _, way := range ways() {
 		b := k.batch(segment, stock.Fence{}, by("b", "late", 1))
 		b.Layout = layout
-		if _, err := way.take(k, k.t.Context(), b); !errors.Is(err, stock.ErrLayout) {
+		if _, err := way.takeFirst(k, k.t.Context(), b); !errors.Is(err, stock.ErrLayout) {
 			k.t.Fatalf("%s, layout %d: got %v, want ErrLayout", way.name, layout, err)
 		}
 	}
@@ -208,7 +208,7 @@ func (k *kit) checkFence(way way, seen stock.Fence) {
 	lower := stock.Fence{Token: seen.Token - 1, Owner: seen.Owner}
 	for _, stale := range []stock.Fence{lower, {Token: lower.Token, Owner: "other"}, {Token: seen.Token, Owner: "other"}} {
 		before := k.available(sku)
-		_, err := way.take(k, k.t.Context(), k.batch(0, stale, by("stale", "stale", 1)))
+		_, err := way.takeFirst(k, k.t.Context(), k.batch(0, stale, by("stale", "stale", 1)))
 		k.fenced(err, map[int]int64{0: seen.Token})
 		k.equal("available after a stale write", k.available(sku), before)
 		k.absent("stale")
@@ -221,7 +221,7 @@ func (k *kit) passes(way way, fence stock.Fence) {
 	k.t.Helper()
 	k.taken++
 	id := fmt.Sprint("order ", k.taken)
-	k.takes(way, k.batch(0, fence, by(id, id, 1)), stock.Accepted)
+	k.takesFirst(way, k.batch(0, fence, by(id, id, 1)), stock.Accepted)
 }
 
 // testFences: whichever way a write goes, it is held to the fence of its row, and leaves its own fence there. Without a lock it
@@ -313,8 +313,8 @@ func testFieldsAreKept(t *testing.T, k *kit) {
 		o := filledOrder(t, way.name)
 		want := stock.AcceptedOutcome(sku, o, at).Deduction
 		batch := k.batch(0, stock.Fence{}, o)
-		k.sameFields(way.name, k.takes(way, batch, stock.Accepted), want)
-		k.sameFields(way.name+", asked for again", k.takes(way, batch, stock.Known), want)
+		k.sameFields(way.name, k.takesFirst(way, batch, stock.Accepted), want)
+		k.sameFields(way.name+", asked for again", k.takesFirst(way, batch, stock.Known), want)
 		one, err := k.store.Deduction(t.Context(), sku, way.name)
 		if err != nil {
 			t.Fatal(err)

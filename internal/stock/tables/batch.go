@@ -7,11 +7,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// Take carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge. A merge leaves out the rows
+// DeductBatch carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge. A merge leaves out the rows
 // that another transaction holds if it is to take from free rows alone.
-func Take(ctx context.Context, tx Tx, batch stock.Batch, freeRows bool) (stock.BatchResult, error) {
+func DeductBatch(ctx context.Context, tx Tx, batch stock.Batch, freeRows bool) (stock.BatchResult, error) {
 	read, write := &Statements{}, &Statements{}
-	decide := takeBy(ctx, tx, read, write, stock.PlacedLine{Batch: batch, FreeRows: freeRows}, make(counts))
+	decide := prepareBatch(ctx, tx, read, write, stock.PlacedLine{Batch: batch, FreeRows: freeRows}, make(counts))
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.BatchResult{}, err
 	}
@@ -25,7 +25,7 @@ func Take(ctx context.Context, tx Tx, batch stock.Batch, freeRows bool) (stock.B
 // counts are the units with which buyers are counted, by count. Lines of an order may share one.
 type counts map[string]map[string]int64
 
-// takeBy adds to read what locks the rows of a batch, and what a decision needs. Once that is read, decide decides the batch, and adds
+// prepareBatch adds to read what locks the rows of a batch, and what a decision needs. Once that is read, decide decides the batch, and adds
 // to write what it writes.
 //
 // While a merge holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
@@ -38,7 +38,7 @@ type counts map[string]map[string]int64
 //
 // In a group, a merge ends no reservations that have expired: it would write buyers' rows before those of its own orders, and others write
 // them in ascending order. It says that there are some.
-func takeBy(ctx context.Context, tx Tx, read, write *Statements, line stock.PlacedLine, held counts) (decide func() (stock.BatchResult, error)) {
+func prepareBatch(ctx context.Context, tx Tx, read, write *Statements, line stock.PlacedLine, held counts) (decide func() (stock.BatchResult, error)) {
 	batch := line.Batch
 	facts, expired, merges := &stock.Facts{}, new(int), batch.Segment == stock.AllSegments
 	inGroup := batch.Limit > 0 && batch.LimitGroup != ""
@@ -85,7 +85,7 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, line stock.Plac
 		if err != nil {
 			return plan.BatchResult, err
 		}
-		write.take(batch, plan, func(a Arrays) *Statement {
+		write.writeBatch(batch, plan, func(a Arrays) *Statement {
 			args := []any{batch.SKU, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, plan.At, a.InOrder, a.Limited}
 			return write.Exec("insert_deductions", append(args, a.Texts...)...)
 		})
@@ -107,8 +107,8 @@ func (s *Statements) Facts(facts *stock.Facts, batch stock.Batch) {
 	s.Each(DeductionsByID(facts.Known), "deductions_by_id", batch.SKU, stock.IDsOf(batch.Orders))
 }
 
-// take writes what a plan takes for a batch, whose rows are locked. insert writes the deductions that are not there yet.
-func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(Arrays) *Statement) {
+// writeBatch writes what a plan takes for a batch, whose rows are locked. insert writes the deductions that are not there yet.
+func (s *Statements) writeBatch(batch stock.Batch, plan stock.BatchPlan, insert func(Arrays) *Statement) {
 	if len(plan.Admitted) == 0 {
 		return
 	}

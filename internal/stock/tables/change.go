@@ -98,7 +98,7 @@ func (s *Statements) requireSeen(r stock.Revision, found []stock.FoundLine) {
 		if d := found[i].There; d.Status == stock.StatusReserved {
 			until = stock.Earlier(until, d.ExpiresAt)
 		}
-		if r.Takes(line) {
+		if r.NeedsUnits(line) {
 			until = stock.Earlier(until, line.SaleWindow.EndsAt)
 		}
 		if r.Moves(line) {
@@ -162,7 +162,7 @@ func countInGroups(ctx context.Context, tx Tx, r stock.Revision, found []stock.F
 	return err
 }
 
-// findLine locks and reads what a line is decided from. The caller calls the returned function when that was sent. As takeBy, it ends
+// findLine locks and reads what a line is decided from. The caller calls the returned function when that was sent. As prepareBatch, it ends
 // no reservations in groups.
 func (s *Statements) findLine(tx Tx, r stock.Revision, line stock.RevisedLine) func() stock.FoundLine {
 	segments, expired, hasExpired, refUsed, units := new([]stock.Segment), new(int), new(bool), new(bool), make(map[string]int64)
@@ -221,7 +221,7 @@ func (s *Statements) changeLine(tx Tx, r stock.Revision, plan stock.LinePlan, at
 
 // moreOf takes more units of a line from the segments, and writes its parts anew.
 func (s *Statements) moreOf(plan stock.LinePlan) {
-	if d := plan.After; plan.TakesAgain() {
+	if d := plan.After; plan.WasReturned() {
 		s.Exec("set_aside_return", d.SKU, d.OrderID, stock.AsideRef(d.Revision))
 	}
 	var taken Changes

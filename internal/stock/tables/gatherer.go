@@ -66,13 +66,13 @@ func (g *Gatherer[W]) Close() {
 
 // run is the writer.
 func (g *Gatherer[W]) run() {
-	for taken := g.take(); len(taken) > 0; taken = g.take() {
+	for taken := g.takeWaiting(); len(taken) > 0; taken = g.takeWaiting() {
 		g.Carry(taken)
 	}
 }
 
-// take takes writes that wait. If nothing waits, the writer ends.
-func (g *Gatherer[W]) take() (taken []W) {
+// takeWaiting takes writes that wait. If nothing waits, the writer ends.
+func (g *Gatherer[W]) takeWaiting() (taken []W) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	takes, left := g.Room(), g.waiting[:0]

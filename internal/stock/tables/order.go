@@ -111,7 +111,7 @@ func PlaceOrder(ctx context.Context, tx Tx, p stock.Placement, byRow bool) (line
 	read, write, held := &Statements{}, &Statements{}, make(counts)
 	read.LockCounted(countedInGroups(p))
 	lines, err = p.Place(func(line stock.PlacedLine) func() (stock.BatchResult, error) {
-		return takeBy(ctx, tx, read, write, line, held)
+		return prepareBatch(ctx, tx, read, write, line, held)
 	}, func() error { return tx.Send(ctx, read) })
 	if err == nil {
 		err = tx.Send(ctx, write)

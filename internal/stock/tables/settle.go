@@ -263,7 +263,7 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	read, write, id := &Statements{}, &Statements{}, r.Request.OrderID
 	var segments *[]stock.Segment
 	expired, inGroup := new(int), r.Limit > 0 && r.LimitGroup != ""
-	if inGroup { // see takeBy
+	if inGroup { // see prepareBatch
 		segments = read.LockAll(r.SKU)
 		read.Single([]any{&facts.HasExpired}, "has_expired", r.SKU, At(r.At), tx.Swept().Until(r.At))
 	} else {
@@ -302,7 +302,7 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	}
 	write.Exec("insert_retake", r.SKU, id, stock.RetakeRef, taken.Quantity, facts.At)
 	write.Exec("delete_parts", r.SKU, []string{id})
-	write.take(merge, plan, func(a Arrays) *Statement {
+	write.writeBatch(merge, plan, func(a Arrays) *Statement {
 		return write.Exec("retake", r.SKU, id, a.Segments[0], taken.Quantity, facts.At, a.Limited)
 	})
 	return taken, tx.Send(ctx, write)

@@ -1,5 +1,5 @@
 // Package tables has the common parts of all SQL stores: their verbs, from the statements that a verb needs and their order
-// ([Base], [Take], [PlaceOrder], [Settle]) to where columns are scanned.
+// ([Base], [DeductBatch], [PlaceOrder], [Settle]) to where columns are scanned.
 //
 // A verb names its statements. Each store has a text for every name, in .sql files of its own ([ReadSQL]), and says how it reads
 // ([Querier]) and writes ([Tx]). A store may override a verb with a faster version.

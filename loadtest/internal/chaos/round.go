@@ -142,7 +142,7 @@ func (r *Round) count(operations []history.Operation, began time.Time) {
 	seen := make(map[string]bool)
 	for _, o := range operations {
 		r.Attempts += len(o.Attempts)
-		if last := o.Last(); o.Kind.Takes() && last.Answer.Accepted() && !seen[o.ID] {
+		if last := o.Last(); o.Kind.TakesUnits() && last.Answer.Accepted() && !seen[o.ID] {
 			r.Accepted++
 			seen[o.ID] = true
 			step := int(last.Ended.Sub(began) / sampleEvery)

@@ -245,7 +245,7 @@ func mixOfSKUs(ctx context.Context, w *world) error {
 		return err
 	}
 	plain := func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
-		return w.take(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.scale.segments))
+		return w.takeOrder(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.scale.segments))
 	}
 	w.sellMixes(ctx, mixes, vendor{plainSQLName, plain, nil}, vendor{inventoryName, through(w.service), nil},
 		vendor{overHTTPName, ours.buy, ours}, vendor{afternoonName, theirs.buy, theirs})

@@ -49,8 +49,8 @@ type design func(ctx context.Context, w *world, callers int) (entrant, error)
 func designs(segments int) []design {
 	return append([]design{
 		statement("one row, no lock", 1),
-		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).take),
-		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).take),
+		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).takeOrder),
+		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).takeOrder),
 		locked(textbookName, kinds.SetNX, segments, (*world).takeInSteps),
 		statement("segment rows, no locks", segments),
 		luaStream(),
@@ -108,7 +108,7 @@ type taker func(w *world, ctx context.Context, o load.Order, segment int) (load.
 func statement(name string, segments int) design {
 	return func(_ context.Context, w *world, _ int) (entrant, error) {
 		return entrant{name: name, prepare: create(w.service, segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return w.take(ctx, o, rand.IntN(segments))
+			return w.takeOrder(ctx, o, rand.IntN(segments))
 		}}, nil
 	}
 }
@@ -161,8 +161,8 @@ func underLock(ctx context.Context, lock kinds.Lock, o load.Order, take func() (
 	return became, errors.Join(err, hold.Unlock(ctx))
 }
 
-// take takes an order's unit from a segment in one statement.
-func (w *world) take(ctx context.Context, o load.Order, segment int) (load.Outcome, error) {
+// takeOrder takes an order's unit from a segment in one statement.
+func (w *world) takeOrder(ctx context.Context, o load.Order, segment int) (load.Outcome, error) {
 	return inserted(w.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 

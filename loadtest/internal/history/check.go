@@ -51,12 +51,12 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	for i := range operations {
 		o := &operations[i]
 		c.reasons(o)
-		if o.Kind.Takes() && !c.isChanged(o.ID) {
+		if o.Kind.TakesUnits() && !c.isChanged(o.ID) {
 			c.answers(o)
 			c.final(o)
 			c.together(o, rows.At)
 		}
-		if o.Kind.Takes() || o.Kind.Moves() {
+		if o.Kind.TakesUnits() || o.Kind.Moves() {
 			c.replays(o)
 		}
 	}
@@ -93,7 +93,7 @@ func (c *checker) index(o *Operation) {
 	for _, line := range o.Lines {
 		k := key{line.SKU, o.ID}
 		c.about[k] = append(c.about[k], o)
-		if o.Kind.Takes() {
+		if o.Kind.TakesUnits() {
 			c.askers[k] = o
 		}
 	}
@@ -111,7 +111,7 @@ func joined(operations []Operation) (all []Operation) {
 		if len(o.Attempts) == 0 {
 			continue
 		}
-		if !o.Kind.Takes() && !o.Kind.Moves() && !o.amends() {
+		if !o.Kind.TakesUnits() && !o.Kind.Moves() && !o.amends() {
 			all = append(all, o)
 			continue
 		}
@@ -232,7 +232,7 @@ func (c *checker) isReason(o *Operation, a Answer) bool {
 	switch {
 	case a.Status == http.StatusRequestTimeout: // it came after its deadline
 		return true
-	case o.Kind.Takes():
+	case o.Kind.TakesUnits():
 		return a.Short() || a.Code == client.BuyerLimit || a.Code == client.SaleClosed || a.Code == client.OrderEnded
 	case a.Code == client.UnknownDeduction:
 		return !o.Whole() && (o.Kind.Settles() || o.Kind == Read)

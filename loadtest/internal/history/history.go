@@ -36,8 +36,8 @@ func (k Kind) String() string {
 	return [...]string{"deduct", "order", "commit", "cancel", "restock", "resegment", "read", "look", "extend", "return", "change"}[k]
 }
 
-// Takes reports whether such an operation takes units for an order.
-func (k Kind) Takes() bool { return k == Deduct || k == Order }
+// TakesUnits reports whether such an operation takes units for an order.
+func (k Kind) TakesUnits() bool { return k == Deduct || k == Order }
 
 // Moves reports whether such an operation is a line of the ledger.
 func (k Kind) Moves() bool { return k == Restock || k == Resegment }

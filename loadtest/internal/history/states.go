@@ -95,9 +95,9 @@ func stateTold(o *Operation, a Answer, sku string) string {
 		return committed
 	case o.Kind == Cancel && o.Ref == "":
 		return cancelled
-	case o.Kind.Takes() && a.Status == http.StatusCreated && o.ReserveFor == 0:
+	case o.Kind.TakesUnits() && a.Status == http.StatusCreated && o.ReserveFor == 0:
 		return committed
-	case o.Kind.Takes() && a.Status == http.StatusCreated:
+	case o.Kind.TakesUnits() && a.Status == http.StatusCreated:
 		return reserved
 	default:
 		return unknown
@@ -168,7 +168,7 @@ func (c *checker) times(k key, all []*Operation, readAt time.Time) {
 		for _, a := range o.Attempts {
 			state := a.Answer.of(k.sku)
 			early, late := a.Ended.Add(c.promise.Clocks).Before(ends), a.Sent.After(ends.Add(c.promise.Clocks))
-			held := (o.Kind == Read || o.Kind.Takes() && a.Answer.Accepted()) && state == reserved
+			held := (o.Kind == Read || o.Kind.TakesUnits() && a.Answer.Accepted()) && state == reserved
 			switch {
 			case early && (state == expired || a.Answer.Code == client.NotReserved && !mayCancel && !(o.Kind == Extend && mayCommit)):
 				c.violated(o, "too early", "it expires at %s", clock(ends))

@@ -127,8 +127,8 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			of, k := all[line.SKU], key{line.SKU, o.ID}
 			switch {
 			case of == nil:
-			case o.Kind.Takes():
-				of.take(o, line, c.rows[k], c.isChanged(o.ID), c.promise)
+			case o.Kind.TakesUnits():
+				of.takeLine(o, line, c.rows[k], c.isChanged(o.ID), c.promise)
 			case (o.Kind == Cancel || o.Kind == Return) && o.possible():
 				of.gain(c.promise.Over(o.Attempts))
 			case o.Kind == Restock && there[k]:
@@ -147,7 +147,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 
 func (of *course) gain(at time.Time) { of.lastGain = later(of.lastGain, at) }
 
-func (of *course) take(o *Operation, line Line, row Deduction, changed bool, p Promise) {
+func (of *course) takeLine(o *Operation, line Line, row Deduction, changed bool, p Promise) {
 	if row.ID == "" {
 		return
 	}
@@ -175,7 +175,7 @@ func (c *checker) refusals() {
 		o := &c.operations[i]
 		for _, a := range o.Attempts {
 			switch {
-			case o.Kind.Takes() && a.Answer.Short():
+			case o.Kind.TakesUnits() && a.Answer.Short():
 				c.refusal(o, a)
 			case o.retakes() && a.Answer.Code == client.NotReserved && !c.isChanged(o.ID):
 				c.notRetaken(o, a)

@@ -349,7 +349,7 @@ func TestPlanHasTheUnitsOfEveryLineOnce(t *testing.T) {
 		for _, q := range plan.Requests {
 			for _, line := range q.Lines {
 				missing -= line.Quantity
-				if q.Kind.Takes() {
+				if q.Kind.TakesUnits() {
 					demand += line.Quantity
 				}
 				k := key{q.ID, line.SKU}

@@ -52,11 +52,11 @@ func operations() []operation {
 			_, err := s.Movements(ctx, moved, stock.Position{}, 100)
 			return err
 		}},
-		{"deduct from a SKU with many orders", take(hot, 0, false)},
-		{"reserve from a SKU with many orders", take(hot, time.Hour, false)},
-		{"reserve, commit", take(usual, time.Hour, false, stock.SettleRequest{})},
-		{"reserve, cancel", take(usual, time.Hour, false, stock.SettleRequest{Verb: stock.Cancel})},
-		{"merge from a SKU with many orders", take(hot, 0, true)},
+		{"deduct from a SKU with many orders", takeUnit(hot, 0, false)},
+		{"reserve from a SKU with many orders", takeUnit(hot, time.Hour, false)},
+		{"reserve, commit", takeUnit(usual, time.Hour, false, stock.SettleRequest{})},
+		{"reserve, cancel", takeUnit(usual, time.Hour, false, stock.SettleRequest{Verb: stock.Cancel})},
+		{"merge from a SKU with many orders", takeUnit(hot, 0, true)},
 		{"take a basket of three", basket},
 		{"sweep, with nothing expired", func(ctx context.Context, s *postgres.Store, _ string) error {
 			due, err := s.Expired(ctx, time.Time{}, 1000)
@@ -94,8 +94,8 @@ func operations() []operation {
 	}
 }
 
-// take takes a unit, from one segment or from all, and settles it.
-func take(sku string, reserve time.Duration, merge bool, settle ...stock.SettleRequest) func(context.Context, *postgres.Store, string) error {
+// takeUnit takes a unit, from one segment or from all, and settles it.
+func takeUnit(sku string, reserve time.Duration, merge bool, settle ...stock.SettleRequest) func(context.Context, *postgres.Store, string) error {
 	return func(ctx context.Context, s *postgres.Store, id string) error {
 		batch := stock.Batch{SKU: sku, Layout: 1, Orders: []stock.Order{{OrderID: id, Quantity: 1, ReserveFor: reserve}}}
 		write := s.Deduct

@@ -86,7 +86,7 @@ func withParameter(url, parameter string) string {
 
 // logOf adds a row of the table.
 func logOf(ctx context.Context, t *report.Table, name, url string, ids orderIDs) error {
-	single, err := logged(ctx, url, ids, take(hot, 0, false))
+	single, err := logged(ctx, url, ids, takeUnit(hot, 0, false))
 	if err != nil {
 		return fmt.Errorf("orders with ids that are %s: %w", name, err)
 	}
