@@ -37,7 +37,7 @@ func (s joining) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResu
 
 // waitingBatch is a batch of a caller who waits for the shared write.
 type waitingBatch struct {
-	ctx     context.Context //nolint:containedctx
+	ctx     context.Context //nolint:containedctx // of the caller who waits
 	batch   stock.Batch
 	begun   atomic.Bool
 	written chan writtenBatch
