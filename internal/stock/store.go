@@ -215,25 +215,3 @@ func WhileAny(deadlines ...time.Time) (context.Context, context.CancelFunc) {
 	}
 	return context.WithDeadline(context.Background(), slices.MaxFunc(deadlines, time.Time.Compare))
 }
-
-// LargestShared is how many orders of a SKU, or settle requests, may share a write with those of other SKUs. Of a larger batch half of
-// what a statement costs are its own rows.
-const LargestShared = 16
-
-// A Sharer is a store in which batches of different SKUs that wait at the same time share a write.
-type Sharer interface {
-	// Share has a batch of a SKU written together with others, soon, and does not wait for it. It returns
-	// false, and calls nothing, if no other write is in progress; the caller then uses Deduct.
-	Share(sku string, batch SharedBatch) bool
-}
-
-// A SharedBatch is a batch that waits for a shared write. The store calls its methods one after the other, in another goroutine than
-// Share, and they must not wait for anything.
-type SharedBatch interface {
-	// Begin returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
-	// more.
-	Begin() (Batch, bool)
-	// Written says what became of a batch that was taken. decided=false means that nothing was written: call Deduct. After an
-	// error the outcome is unknown, unless it is ErrUnwritten.
-	Written(result BatchResult, decided bool, err error)
-}

@@ -25,7 +25,7 @@ package postgres_test
 //   - through: returns a database's URL through a proxy, and the proxy
 //
 // joining_test.go
-//   - joining: is a store whose batches join a shared write if they can, and are written by themselves otherwise, as sellers have them written
+//   - joining: is a store whose Deduct joins a shared write if it can, as sellers have batches written
 //
 // order_shared_test.go
 //   - placed: is the result of an order

@@ -43,7 +43,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	var result stock.BatchResult
 	err = w.writeFenced(ctx, w.lock.holds(), func(fences map[int]stock.Fence) (err error) {
 		batch.Fence = fences[batch.Segment]
-		result, err = w.service.store.Deduct(ctx, batch)
+		result, err = stock.WriteBatch(ctx, w.service.store, batch)
 		return err
 	})
 	if errors.Is(err, stock.ErrHeld) {
