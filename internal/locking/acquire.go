@@ -67,6 +67,7 @@ type acquisition struct {
 	moving time.Time // when the server began to refuse because a slot moves; zero if it does not
 
 	follower follower // hears how it waits
+	woken    bool     // a wake-up has ended its last pause
 
 	ordered         bool // it is of a MultiLock: never wait backwards
 	waitedForOthers bool // another owner was in the way
@@ -76,29 +77,18 @@ type acquisition struct {
 
 // A follower hears how an acquisition waits: a candidate for a RedLock has one in the line of a node.
 type follower interface {
-	// looks says that the server is about to be asked, and whether the caller has waited for that.
-	looks(waited bool)
+	// looks says that a caller that has waited is about to ask the server, and whether a wake-up has ended its last pause.
+	looks(woken bool)
 
 	// stays says that the lock is still busy.
 	stays()
-
-	// woken says that a pause is over, and whether a wake-up has ended it.
-	woken(came bool)
 }
 
 // noFollower is that of any other acquisition.
 type noFollower struct{}
 
 func (noFollower) looks(bool) {}
-
-func (noFollower) stays() {}
-
-func (noFollower) woken(bool) {}
-
-func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
-	acq := &acquisition{}
-	return acq, acq.begins(ctx, try, opts)
-}
+func (noFollower) stays()     {}
 
 // begins sets what the caller wants, now.
 func (acq *acquisition) begins(ctx context.Context, try bool, opts []LockOption) error {
@@ -168,9 +158,7 @@ type target struct {
 	waiter   *waiter     // the place in the line of this process; nil if the owner already holds the lock
 	nextAsk  time.Time   // when to ask the server although this process holds the lock
 	hold     *singleHold // what was taken
-
-	id     string // as whom the server is to know the holder, by the last script call
-	idWord any    // the same, as a word of a call
+	id       any         // as whom the server is to know the holder, by the last script call; a string
 
 	firstWaiter waiter // the room of the first one
 }
@@ -204,7 +192,7 @@ func (acq *acquisition) take(run []*target) error {
 				taken = append(taken, p.hold)
 			}
 		}
-		_ = l.release(acq.ctx, taken, true)
+		_ = l.release(acq.ctx, taken, true, nil)
 		l.observer.Failed(first.kind.is(), time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err
@@ -233,7 +221,9 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 				continue
 			}
 		case actionAsk:
-			acq.follower.looks(waiting != nil)
+			if waiting != nil {
+				acq.follower.looks(acq.woken)
+			}
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
 			}
@@ -377,7 +367,9 @@ func since(before time.Time, is bool) time.Time {
 func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, trusted time.Time, err error) {
 	ctx, cancel := acq.bounded(q.start)
 	defer cancel()
-	q.call.Replicated = acq.replicated(q.run)
+	if q.call.Replicated = 1; acq.try { // then a grant of some is no use
+		q.call.Replicated = len(q.run)
+	}
 	lease := trust(acq.leaseOr(l.lease))
 	said, err := l.server.Run(ctx, q.start.Add(lease), l.closing, q.call, &q.attempt)
 	if err != nil {
@@ -390,15 +382,6 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 		err = ErrNoAnswer // its lease may have run out on the way
 	}
 	return answer, trusted, err
-}
-
-// replicated returns from how many granted locks on replicas must confirm the grant. To a caller that does not wait, a grant of
-// some is no use.
-func (acq *acquisition) replicated(run []*target) int {
-	if acq.try {
-		return len(run)
-	}
-	return 1
 }
 
 // bounded returns the context of a question that begins now: the wait bounds it, but not too tightly.
@@ -435,7 +418,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 // granted returns the grant of the i-th lock.
 func (q *question) granted(i int, minted scripts.Tokens, who *owner, term time.Duration) *grant {
 	g := &grant{
-		lock: q.run[i].lock, owner: who, token: minted.First, id: q.run[i].id, idWord: q.run[i].idWord, duration: term, longest: term,
+		lock: q.run[i].lock, owner: who, token: minted.First, id: q.run[i].id, duration: term, longest: term,
 		next: minted.First + 1, last: minted.First + minted.Reserved, begun: q.start, came: time.Now(),
 	}
 	g.holds = g.room[:0]
@@ -471,7 +454,13 @@ func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Dur
 	ctx, cancel := acq.bounded(start)
 	defer cancel()
 	trusted := start.Add(trust(lease))
-	call := l.joining(p.lock.kind, g, lease)
+	l.mu.Lock()
+	purpose := scripts.ForHold
+	if g.told { // then it is longer than the fixed lease that may be about to begin
+		purpose = scripts.ForJoining
+	}
+	call := p.lock.kind.renewal(g, lease, purpose)
+	l.mu.Unlock()
 	call.Patient = !acq.try
 	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
 	pause = l.passes(acq, err, waits)
@@ -491,16 +480,6 @@ func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Dur
 		return pause, err, nil
 	}
 	return 0, nil, err
-}
-
-// joining is the call by which another hold joins a grant. It is longer than a fixed lease of the grant that may be about to begin.
-func (l *Locks) joining(k kind, g *grant, lease time.Duration) scripts.Call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g.told {
-		return k.renewal(g, lease, scripts.ForJoining)
-	}
-	return k.renewal(g, lease, scripts.ForHold)
 }
 
 // pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
@@ -538,14 +517,10 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 		woken = p.waiter.woken
 	}
 	came, err := l.pause(acq, woken, limit, waiting)
-	if err != nil {
-		return err
-	}
-	acq.follower.woken(came)
-	if acq.waitIsOver(time.Now()) {
+	if acq.woken = came; err == nil && acq.waitIsOver(time.Now()) {
 		return waiting
 	}
-	return nil
+	return err
 }
 
 // listen starts the subscription for wake-ups with the first wait. Until it works this process polls; then its callers look again.

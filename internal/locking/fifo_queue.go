@@ -20,7 +20,7 @@ type fifoAsker struct {
 	target *target
 
 	waiter   *waiter       // nil before it waits
-	id       string        // as whom the server is to know the holder; empty before the caller first asks
+	id       any           // as whom the server is to know the holder, a string; nil before the caller first asks
 	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
 	asking   chan struct{} // closed when the caller no longer asks for a new grant; nil if it does not
 }
@@ -95,7 +95,7 @@ func (f *fifoAsker) ask(missing []*target) *question {
 	ticket, queue := f.queueLocked()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	if f.id == "" {
+	if f.id == nil {
 		f.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
 	}
 	p.id = f.id

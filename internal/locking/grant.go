@@ -37,9 +37,6 @@ func (h *singleHold) isLost() bool {
 	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
 }
 
-// carries reports whether the server has this token or a higher one for the hold's lock.
-func (h *singleHold) carries(token int64) bool { return h.token() >= token }
-
 // endLocked returns the row that gives a grant back, if nothing is left of it. After the server's answer closeGrants must follow.
 func (g *grant) endLocked() (row releaseRow, ok bool) {
 	if len(g.holds)+g.joining > 0 || g.closing || g.gone {
@@ -110,19 +107,12 @@ func (l *Locks) addGrantLocked(g *grant) (old *grant) {
 // holdLocked makes a hold, and notes it in the registry.
 func (l *Locks) holdLocked(acq *acquisition, p *target, g *grant, trusted time.Time) {
 	p.hold = newHold(acq, p, g, trusted)
-	if !acq.ordered { // a MultiLock hastens by itself
-		l.hurryLocked(p.hold)
+	if !acq.ordered && p.hold.isLateLocked() { // the answer took long; a MultiLock hastens by itself
+		signal(l.hurry)
 	}
 	g.holds = append(g.holds, p.hold)
 	acq.owner.addHold(p.lock.position())
 	l.observer.Acquired(p.lock.kind.is(), p.hold.since.Sub(acq.start), acq.waitedForOthers)
-}
-
-// hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
-func (l *Locks) hurryLocked(h *singleHold) {
-	if h.isLateLocked() {
-		signal(l.hurry)
-	}
 }
 
 func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleHold {

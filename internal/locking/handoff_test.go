@@ -413,8 +413,8 @@ func TestHandoffOfALostLeaseDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
-	acq, err := newAcquisition(w.ctx(), false, nil)
-	w.ok(err)
+	acq := &acquisition{}
+	w.ok(acq.begins(w.ctx(), false, nil))
 	p := &target{lock: &m.lock}
 	p.waiter = &waiter{handed: &grant{lock: &m.lock, owner: acq.owner, joining: 1, gone: true, duration: time.Minute, begun: time.Now()}}
 	m.locks.mu.Lock()
@@ -430,8 +430,8 @@ func TestHandoffTakenTooLateIsGivenBack(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		acq, err := newAcquisition(ctx, false, nil)
-		w.ok(err)
+		acq := &acquisition{}
+		w.ok(acq.begins(ctx, false, nil))
 		p := &target{lock: &m.lock}
 		m.locks.mu.Lock()
 		g := h.one().grant
@@ -590,8 +590,8 @@ func TestHandoffThatTheServerForgotDoesNotArrive(t *testing.T) {
 			if !still {
 				w.ok(h.Unlock(ctx))
 			}
-			acq, err := newAcquisition(ctx, false, nil)
-			w.ok(err)
+			acq := &acquisition{}
+			w.ok(acq.begins(ctx, false, nil))
 			p := &target{lock: &m.lock}
 			p.waiter = &waiter{handed: &grant{lock: &m.lock, owner: acq.owner, joining: 1, duration: time.Minute, begun: time.Now()}}
 			func() {

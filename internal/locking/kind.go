@@ -61,11 +61,11 @@ func (mutexKind) releasing(s *releaseCall) scripts.Call {
 		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
 	}
 	call = call.With(&s.attempt, policy.ReservationMS)
-	if s.isPlain() {
-		return call.With(s.rows[0].holderWord())
+	if len(s.rows) == 1 && s.rows[0].queue == "" && s.tombstone == 0 { // it gives back one lock and does nothing else
+		return call.With(s.rows[0].holder())
 	}
 	for _, r := range s.rows {
-		call = call.With(r.holderWord(), scripts.QueueWord(cmp.Or(r.queue, scripts.QueueStay)))
+		call = call.With(r.holder(), scripts.QueueWord(cmp.Or(r.queue, scripts.QueueStay)))
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.tombstoneFor.Milliseconds())
@@ -73,21 +73,12 @@ func (mutexKind) releasing(s *releaseCall) scripts.Call {
 	return call
 }
 
-// isPlain reports whether a call gives back one lock and does nothing else.
-func (s *releaseCall) isPlain() bool {
-	return len(s.rows) == 1 && s.rows[0].queue == "" && s.tombstone == 0
-}
-
-// holderWord names the holder, as a word of a call.
-func (r releaseRow) holderWord() any {
-	switch {
-	case r.grant != nil && r.grant.idWord != nil:
-		return r.grant.idWord
-	case r.id == "": // no holder: the row is about the queue
+// holder names the holder.
+func (r releaseRow) holder() any {
+	if r.id == nil { // the row is about the queue
 		return r.lock.locks.process + ":"
-	default:
-		return r.id
 	}
+	return r.id
 }
 
 // A fifo is one side of a first-come lock, with its scripts. No two values of this type are equal, so such locks
@@ -147,7 +138,7 @@ func (f *fifo) raising(g *grant, n int64) scripts.Call {
 }
 
 // otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
-func (f *fifo) otherSideLocked(who *owner) string {
+func (f *fifo) otherSideLocked(who *owner) any {
 	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
 		return g.id
 	}
@@ -163,6 +154,6 @@ func (f *fifo) forcing(_ *lock, seen sighting) scripts.Call {
 // releasing passes the ticket of a waiter that leaves in the row's queue action.
 func (f *fifo) releasing(s *releaseCall) scripts.Call {
 	r := s.rows[0]
-	return f.newCall(scripts.FifoRelease, s.tombstone, 7).With(f.locks.process, &s.attempt, f.side, r.id, r.queue,
+	return f.newCall(scripts.FifoRelease, s.tombstone, 7).With(f.locks.process, &s.attempt, f.side, cmp.Or[any](r.id, ""), r.queue,
 		s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

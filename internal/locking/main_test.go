@@ -266,7 +266,7 @@ func (h *Hold) holder() string {
 	}
 	h.one().locks.mu.Lock()
 	defer h.one().locks.mu.Unlock()
-	return h.one().grant.id
+	return h.one().grant.id.(string)
 }
 
 // exists counts which of the keys exist.

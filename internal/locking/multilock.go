@@ -107,8 +107,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	if err != nil {
 		return nil, err
 	}
-	acq, err := newAcquisition(ctx, try, opts)
-	if err != nil {
+	acq := &acquisition{}
+	if err := acq.begins(ctx, try, opts); err != nil {
 		return nil, err
 	}
 	acq.ordered = true

@@ -153,31 +153,25 @@ func (m *mutexAsker) ask(missing []*target) *question {
 	for _, p := range run {
 		q.call = q.call.With(p.lock.stateWord, p.lock.queueWord)
 	}
-	q.call = q.call.With(&q.attempt, l.leaseWordOf(acq))
+	lease := l.leaseWord
+	if acq.fixed {
+		lease = acq.lease.Milliseconds()
+	}
+	q.call = q.call.With(&q.attempt, lease)
 
-	own := holderID(l.process, acq.owner.id, q.attempt.Number)
-	ownWord := any(own)
+	own := any(holderID(l.process, acq.owner.id, q.attempt.Number))
 	for _, p := range run {
 		reserved := 0
-		p.id, p.idWord = own, ownWord
+		p.id = own
 		if p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 {
 			p.id, reserved = sharedID(l.process, q.attempt.Number), scripts.Reserve-1
-			p.idWord = p.id
 		}
-		q.call = q.call.With(p.idWord, scripts.QueueWord(l.queueActionLocked(p, acq.try)))
+		q.call = q.call.With(p.id, scripts.QueueWord(l.queueActionLocked(p, acq.try)))
 		if reserved > 0 || len(run) > 1 {
 			q.call = q.call.With(reserved)
 		}
 	}
 	return q
-}
-
-// leaseWordOf returns the lease of an acquisition in ms, as a word of a call.
-func (l *Locks) leaseWordOf(acq *acquisition) any {
-	if acq.fixed {
-		return acq.lease.Milliseconds()
-	}
-	return l.leaseWord
 }
 
 // queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
@@ -352,7 +346,7 @@ func (l *Locks) handOff(h *singleHold) bool {
 		old := h.grant
 		l.dropLocked(h)
 		g := &grant{
-			lock: old.lock, owner: next.owner, token: old.next, joining: 1, id: old.id, idWord: old.idWord, duration: old.duration, longest: old.longest,
+			lock: old.lock, owner: next.owner, token: old.next, joining: 1, id: old.id, duration: old.duration, longest: old.longest,
 			resent: old.resent, next: old.next + 1, last: old.last, begun: old.begun, came: old.came,
 		}
 		st := l.states[g.lock.stateKey]

@@ -86,7 +86,7 @@ func (r *Red) raiseAll(nodes []*singleHold, limit time.Duration, raise func(node
 // level raises parts to a token, and returns those that carry it.
 func (r *Red) level(ctx context.Context, limit time.Duration, nodes []*singleHold, token int64) (carriers []*singleHold, err error) {
 	return r.raiseAll(nodes, limit, func(node *singleHold) error {
-		if node.carries(token) {
+		if node.token() >= token {
 			return nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)

@@ -36,8 +36,8 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	if r.err != nil {
 		return nil, r.err
 	}
-	acq, err := newAcquisition(ctx, try, opts)
-	if err != nil {
+	acq := &acquisition{}
+	if err := acq.begins(ctx, try, opts); err != nil {
 		return nil, err
 	}
 	lease := acq.leaseOr(maxLease)
@@ -219,7 +219,6 @@ type standing struct {
 	leave context.CancelFunc // ends the wait; what has been granted lives on
 
 	// Of the caller in line alone:
-	called  bool      // it was woken
 	looking bool      // the candidate has been told that the node is asked
 	last    time.Time // when it was told before
 
@@ -381,12 +380,9 @@ func (p *standing) failed() bool {
 	return p.err != nil && !errors.Is(p.err, ErrBusy)
 }
 
-// woken notes whether a wake-up has ended the caller's wait.
-func (p *standing) woken(came bool) { p.called = came }
-
 // looks tells the candidate that the caller, who has waited, asks the node: at once when it was woken, else once in a poll.
-func (p *standing) looks(waited bool) {
-	if !waited || !p.called && time.Since(p.last) < policy.Poll {
+func (p *standing) looks(woken bool) {
+	if !woken && time.Since(p.last) < policy.Poll {
 		return
 	}
 	p.looking, p.last = true, time.Now()

@@ -173,8 +173,7 @@ type grant struct {
 	told    bool       // the server is told, or has been, that its fixed lease begins, as a part of a MultiLock
 
 	// The lease.
-	id         string // as whom the server knows the holder: no other lease has had this id, or will
-	idWord     any    // the same, as a word of a call
+	id         any // as whom the server knows the holder, a string: no other lease has had this id, or will
 	duration   time.Duration
 	longest    time.Duration // the longest that the server has got
 	resent     int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
@@ -255,7 +254,7 @@ type releaseCall struct {
 type releaseRow struct {
 	lock  *lock
 	grant *grant // what it gives back; may be nil
-	id    string // as whom the server knows the holder; empty for none
+	id    any    // as whom the server knows the holder, a string; nil for none
 	queue string // what to do about the queue; empty for nothing
 }
 

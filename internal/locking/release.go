@@ -17,60 +17,46 @@ func (h *singleHold) unlock(ctx context.Context, lost bool) error {
 
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) error {
-	if err := l.enter(); err != nil {
-		return l.leaveToExpire(holds, lost, err)
+	closed := l.enter()
+	if closed == nil {
+		defer l.calls.Done()
 	}
-	defer l.calls.Done()
-	return l.release(ctx, holds, lost)
-}
-
-// leaveToExpire ends holds of Locks that are closed. No call says so to the server.
-func (l *Locks) leaveToExpire(holds []*singleHold, lost bool, closed error) error {
-	holds, gone := l.unlockOnce(holds)
-	if len(holds) == 0 {
-		return nil
-	}
-	s := l.beginRelease(holds)
-	l.reportEnds(holds, time.Now(), nil)
-	l.closeGrants(s)
-	if lost || gone {
-		return errors.Join(ErrLost, closed)
-	}
-	return closed
+	return l.release(ctx, holds, lost, closed)
 }
 
 // giveBack is Unlock for a goroutine that Close waits for.
 func (h *singleHold) giveBack() error {
-	return h.locks.release(context.Background(), []*singleHold{h}, false)
+	return h.locks.release(context.Background(), []*singleHold{h}, false, nil)
 }
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
 // passed over. It returns ErrLost if one was no longer ours. If that is known, or the caller says that the holds are lost, which
-// the parts of a lost hold are to it, and what a failed call has taken, the cleaner tells the server that they are over.
-func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) error {
+// the parts of a lost hold are to it, and what a failed call has taken, the cleaner tells the server that they are over. If the Locks
+// are closed, no call does.
+func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool, closed error) error {
 	holds, gone := l.unlockOnce(holds)
 	if len(holds) == 0 {
 		return nil
 	}
 	start := time.Now()
-	ctx, until := context.WithoutCancel(ctx), start.Add(policy.Release)
 	lost = lost || gone
-	if len(holds) == 1 && !lost && l.handOff(holds[0]) {
+	if len(holds) == 1 && !lost && closed == nil && l.handOff(holds[0]) {
 		return nil
 	}
 	s := l.beginRelease(holds)
-	switch {
-	case lost:
+	if lost || closed != nil || len(s.rows) == 0 { // without rows the owner has other holds
 		l.reportEnds(holds, start, nil)
-		if len(s.rows) > 0 {
+		if closed != nil {
+			l.closeGrants(s)
+		} else if len(s.rows) > 0 {
 			l.releaseBriefly(s)
 		}
-		return ErrLost
-	case len(s.rows) == 0: // the owner has others
-		l.reportEnds(holds, start, nil)
-		return nil
+		if lost {
+			return errors.Join(ErrLost, closed)
+		}
+		return closed
 	}
-	results, err := l.deliver(ctx, until, s)
+	results, err := l.deliver(context.WithoutCancel(ctx), start.Add(policy.Release), s)
 	var refused []*grant
 	for i, result := range results {
 		if g := s.rows[i].grant; result == scripts.NotOurs && l.refused(s, g, holds) {
@@ -89,16 +75,15 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 }
 
 // deliver sends a release to the server, and returns the answer for each lock. A release that fails is repeated.
-func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([]int64, error) {
+func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) (results []int64, err error) {
 	answer, err := l.ask(ctx, until, s)
 	if err == nil {
-		var results []int64
-		if results, err = scripts.ReadIntegers(answer, len(s.rows)); err == nil {
-			return results, nil
-		}
+		results, err = scripts.ReadIntegers(answer, len(s.rows))
 	}
-	l.releaseLater(s)
-	return nil, err
+	if err != nil {
+		l.releaseLater(s)
+	}
+	return results, err
 }
 
 // ask sends a release over a connection of the client. If that got no answer for a while, the connection may be dead, and the others
@@ -193,39 +178,36 @@ func (l *Locks) refused(s *releaseCall, g *grant, holds []*singleHold) bool {
 // unlockAll gives holds back, all at once; those of single locks that share a bucket in one round trip. If they are lost, it
 // does not wait for the server, as release.
 func unlockAll(ctx context.Context, holds []*Hold, lost bool) error {
-	var groups []func() error
-	for i := 0; i < len(holds); {
-		first, ok := holds[i].held.(*singleHold)
-		if !ok {
-			h := holds[i]
-			groups = append(groups, func() error { return h.is().unlock(ctx, lost) })
-			i++
-			continue
+	var groups [][]*Hold
+	for _, h := range holds {
+		if last := len(groups) - 1; last >= 0 && groups[last][0].shares(h) {
+			groups[last] = append(groups[last], h)
+		} else {
+			groups = append(groups, []*Hold{h})
 		}
-		var group []*singleHold
-		for ; i < len(holds); i++ {
-			next, ok := holds[i].held.(*singleHold)
-			if !ok || !first.shares(next) {
-				break
-			}
-			group = append(group, next)
+	}
+	unlock := func(group []*Hold) error {
+		if first, ok := group[0].held.(*singleHold); ok {
+			return first.locks.unlock(ctx, singlesOf(group), lost)
 		}
-		groups = append(groups, func() error { return first.locks.unlock(ctx, group, lost) })
+		return group[0].is().unlock(ctx, lost)
 	}
 	if len(groups) == 1 {
-		return groups[0]() // in this goroutine: the stack of a new one would have to grow first
+		return unlock(groups[0]) // in this goroutine: the stack of a new one would have to grow first
 	}
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, group := range groups {
-		all.Go(func() { errs[i] = group() })
+		all.Go(func() { errs[i] = unlock(group) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
 // shares reports whether two holds can be released in one round trip.
-func (h *singleHold) shares(other *singleHold) bool {
-	a, b := h.grant, other.grant
-	return a.lock.locks == b.lock.locks && a.lock.kind == b.lock.kind && a.lock.bucket == b.lock.bucket && a.owner == b.owner
+func (h *Hold) shares(other *Hold) bool {
+	a, one := h.held.(*singleHold)
+	b, too := other.held.(*singleHold)
+	return one && too && a.locks == b.locks && a.grant.owner == b.grant.owner &&
+		a.grant.lock.kind == b.grant.lock.kind && a.grant.lock.bucket == b.grant.lock.bucket
 }

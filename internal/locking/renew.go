@@ -45,7 +45,7 @@ func (l *Locks) due() []*grant {
 // server answered for all grants.
 func (l *Locks) renew(line *server.Line, grants []*grant, bound time.Duration) bool {
 	slices.SortFunc(grants, func(a, b *grant) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id.(string), b.id.(string)))
 	})
 	all := true
 	for batch := range slices.Chunk(grants, server.Batch) {
