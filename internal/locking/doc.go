@@ -37,8 +37,8 @@
 // its own. fifo_queue, mutex_line and grant work on the call that acquire has begun. release and cleanup look who is next in
 // mutex_line. An owner keeps its RedLocks.
 //
-// MultiLock is made of these locks, in multilock. So is RedLock: redlock_line is a candidate, with its place in the line of a node,
-// redlock the hold, and redlock_vote a question to all nodes. inspect looks at locks and frees them by force.
+// MultiLock is made of these locks, in multilock. So is RedLock: redlock_line is a candidate, with its place in the line of a node, and
+// redlock the hold, with the question to all nodes. inspect looks at locks and frees them by force.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines,
 // the nodes of a cluster, and the work in the background; internal/subscription the wake-ups. How long anybody waits stands in

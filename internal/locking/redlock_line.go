@@ -1,10 +1,10 @@
 package locking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -105,11 +105,6 @@ func (b *candidate) rest(pause time.Duration) {
 	}
 }
 
-// options are those of the lock on a node.
-func (b *candidate) options(wait time.Duration) []LockOption {
-	return []LockOption{Wait(wait), b.call.sameLease}
-}
-
 // silences is how many attempts in a row may find less than a quorum that answers, before the candidate knows that
 // the lock is busy; after that it waits as for any other lock.
 const silences = 3
@@ -139,15 +134,16 @@ func (b *candidate) attempt() (first int, err error) {
 func (b *candidate) take() (nodes []*singleHold, first int, err error) {
 	wait := max(b.call.within(b.limit), policy.Grace)
 	place, asked := b.place, b.asked // a node that is late may be asked when they are others
+	options := []LockOption{Wait(wait), b.call.sameLease}
 	p := askAll(b.red.locks, b.red.quorum(), wait, func(i int) (*singleHold, error) {
 		if place != nil && place.node == i {
 			return place.outcome(b.call.ctx, asked)
 		}
-		return b.red.nodes[i].acquire(b.call.ctx, true, b.options(wait))
+		return b.red.nodes[i].acquire(b.call.ctx, true, options)
 	}, func(h *singleHold) { _ = h.giveBack() })
 	nodes, err = p.agreeing("acquire", b.red.name)
 	first = slices.IndexFunc(p.replies, func(r reply) bool { return errors.Is(r.err, ErrBusy) })
-	spent := place.isSpent()
+	spent := place.isOver() && len(place.granted) == 0 // nothing is left that could still be taken
 	if b.split = spent && len(nodes) > 0; spent {
 		b.leaveLine()
 	}
@@ -222,14 +218,11 @@ type standing struct {
 	looking bool      // the candidate has been told that the node is asked
 	last    time.Time // when it was told before
 
-	look chan struct{} // with room for one: the node is being asked
-	busy chan struct{} // with room for one: it is still busy
-	over chan struct{} // closed when the caller no longer stands in line
-
-	mu   sync.Mutex
-	left bool
-	hold *singleHold // what the node has granted, until somebody takes it
-	err  error
+	look    chan struct{}    // with room for one: the node is being asked
+	busy    chan struct{}    // with room for one: it is still busy
+	granted chan *singleHold // with room for one: what the node has granted, until somebody takes it
+	over    chan struct{}    // closed when the caller no longer stands in line
+	err     error            // why the node has granted nothing; to be read when it is over
 }
 
 // stand waits in the line of a node, in which the candidate may be already, until another attempt makes sense: the node is asked
@@ -248,7 +241,7 @@ func (b *candidate) stand(node int) bool {
 	case <-timer.C:
 	case <-b.call.ctx.Done():
 	case <-p.over:
-		if p.failed() && !b.call.waitIsOver(time.Now()) {
+		if p.err != nil && !errors.Is(p.err, ErrBusy) && !b.call.waitIsOver(time.Now()) {
 			b.leaveLine()
 			return false
 		}
@@ -264,8 +257,8 @@ func (b *candidate) lineUp(node int) bool {
 	}
 	ctx, cancel := context.WithCancel(b.call.ctx)
 	p := &standing{
-		node: node, leave: cancel, last: time.Now(),
-		look: make(chan struct{}, 1), busy: make(chan struct{}, 1), over: make(chan struct{}),
+		node: node, leave: cancel, last: time.Now(), look: make(chan struct{}, 1), busy: make(chan struct{}, 1),
+		granted: make(chan *singleHold, 1), over: make(chan struct{}),
 	}
 	b.place = p
 	options := []LockOption{b.call.sameLease, func(acq *acquisition) error {
@@ -275,75 +268,58 @@ func (b *candidate) lineUp(node int) bool {
 	go func() {
 		defer m.locks.calls.Done()
 		h, err := m.acquire(ctx, false, options)
-		p.mu.Lock()
-		p.hold, p.err = h, err
-		p.mu.Unlock()
+		if p.err = err; err == nil {
+			p.granted <- h
+		}
 		close(p.over)
-		if p.isLeft() {
+		if ctx.Err() != nil { // the candidate has left the line, or is about to
 			p.giveBack()
 		}
 	}()
 	return true
 }
 
-// leaveLine gives up the candidate's place, if it has one.
+// leaveLine gives up the candidate's place, if it has one. The caller in line looks for that after its grant, so one of the two
+// gives back what came at the same time.
 func (b *candidate) leaveLine() {
 	p := b.place
 	if p == nil {
 		return
 	}
 	b.place = nil
-	p.mu.Lock()
-	p.left = true
-	p.mu.Unlock()
-	if p.isOver() {
-		p.giveBack()
-		return
+	if !p.isOver() {
+		p.leave()
 	}
-	p.leave()
-}
-
-// outcome returns what the node says. If it is not being asked, it is busy.
-func (p *standing) outcome(ctx context.Context, asked bool) (*singleHold, error) {
-	select {
-	case <-p.over:
-		return p.take()
-	default:
-	}
-	if asked {
-		select {
-		case <-p.over:
-			return p.take()
-		case <-p.busy:
-		case <-ctx.Done():
-		}
-	}
-	return nil, ErrBusy
-}
-
-// take returns what the node has granted, once.
-func (p *standing) take() (*singleHold, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.hold
-	p.hold = nil
-	if h == nil && p.err == nil {
-		return nil, ErrBusy
-	}
-	return h, p.err
+	p.giveBack()
 }
 
 // giveBack gives back what the node has granted too late.
 func (p *standing) giveBack() {
-	if h, _ := p.take(); h != nil {
+	select {
+	case h := <-p.granted:
 		giveBack([]*singleHold{h}, 0, 0)
+	default:
 	}
 }
 
-func (p *standing) isLeft() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.left
+// outcome returns what the node says: a grant once. If the node is not being asked, it is busy.
+func (p *standing) outcome(ctx context.Context, asked bool) (*singleHold, error) {
+	if asked {
+		select {
+		case <-p.over:
+		case <-p.busy:
+		case <-ctx.Done():
+		}
+	}
+	if !p.isOver() {
+		return nil, ErrBusy
+	}
+	select {
+	case h := <-p.granted:
+		return h, nil
+	default:
+		return nil, cmp.Or(p.err, ErrBusy)
+	}
 }
 
 // ended is closed when the caller no longer stands in line. It is nil without a place.
@@ -361,23 +337,6 @@ func (p *standing) isOver() bool {
 	default:
 		return false
 	}
-}
-
-// isSpent reports whether the caller no longer stands in line, and has nothing that could still be taken.
-func (p *standing) isSpent() bool {
-	if !p.isOver() {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hold == nil
-}
-
-// failed reports whether the caller has left the line without the lock.
-func (p *standing) failed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err != nil && !errors.Is(p.err, ErrBusy)
 }
 
 // looks tells the candidate that the caller, who has waited, asks the node: at once when it was woken, else once in a poll.
