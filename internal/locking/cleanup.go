@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
 
@@ -109,15 +108,17 @@ func (l *Locks) unfinished() []*releaseCall {
 // sweep tries the calls of a node, and returns when to try those that are left. A call that was skipped because the node is silent
 // counts as tried.
 func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Duration) {
-	start, tries := time.Now(), l.nextTry(work)
+	start := time.Now()
+	first, others, tries := l.probes(work)
 	bound := policy.Doubled(policy.CleanerAnswer, policy.LastCleanerAnswer, tries)
-	first, others := l.probes(work)
-	if l.cleanAll(line, first, bound) {
+	if l.try(line, first, bound) {
 		goesOn := make(map[string]bool)
+		l.cleaning.Lock()
 		for _, s := range first {
-			goesOn[s.key()] = goesOn[s.key()] || l.isDone(s)
+			goesOn[s.key()] = goesOn[s.key()] || s.confirmed
 		}
-		l.cleanAll(line, slices.DeleteFunc(others, func(s *releaseCall) bool { return !goesOn[s.key()] }), bound)
+		l.cleaning.Unlock()
+		l.try(line, slices.DeleteFunc(others, func(s *releaseCall) bool { return !goesOn[s.key()] }), bound)
 	}
 	for _, s := range work {
 		l.wasTried(s)
@@ -125,21 +126,22 @@ func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Durati
 	now := time.Now()
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
-	for _, s := range work {
-		s.finished = s.finished || !now.Before(s.until) // also if it was skipped
-	}
-	l.cleanups = slices.DeleteFunc(l.cleanups, func(s *releaseCall) bool { return s.finished })
+	l.cleanups = slices.DeleteFunc(l.cleanups, func(s *releaseCall) bool {
+		return s.confirmed || s.tries > 0 && !now.Before(s.until) // also if it was skipped
+	})
 	return time.Since(start) + policy.Doubled(policy.Reconnect, policy.LastReconnect, tries)
 }
 
-// probes splits calls: those that are new, and one about each lock, another one each time; and the others, which are tried again only if
-// one of those is done. While a slot is stuck on its way they would be refused as well.
-func (l *Locks) probes(work []*releaseCall) (first, others []*releaseCall) {
+// probes counts a try of calls, and returns how many tries the oldest has had before. It splits them: those that are new, and one about
+// each lock, another one each time; and the others, which are tried again only if one of those is done. While a slot is stuck on its way
+// they would be refused as well.
+func (l *Locks) probes(work []*releaseCall) (first, others []*releaseCall, tries int) {
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
 	again := make(map[string][]*releaseCall)
 	for _, s := range work {
-		if s.tries > 1 {
+		tries = max(tries, s.tries)
+		if s.tries++; s.tries > 1 {
 			again[s.key()] = append(again[s.key()], s)
 		}
 	}
@@ -150,51 +152,20 @@ func (l *Locks) probes(work []*releaseCall) (first, others []*releaseCall) {
 			first = append(first, s)
 		}
 	}
-	return first, others
+	return first, others, tries
 }
 
-// isDone reports whether the server has done a call.
-func (l *Locks) isDone(s *releaseCall) bool {
-	l.cleaning.Lock()
-	defer l.cleaning.Unlock()
-	return s.confirmed
-}
-
-// cleanAll tries calls, and reports whether the server has answered.
-func (l *Locks) cleanAll(line *server.Line, work []*releaseCall, bound time.Duration) (answered bool) {
-	for some := range slices.Chunk(work, server.Batch) {
-		if !l.cleanSome(line, some, bound) {
-			return false
+// try tries calls, and reports whether the server has answered.
+func (l *Locks) try(line *server.Line, work []*releaseCall, bound time.Duration) (answered bool) {
+	answered = true
+	for trip := range server.Trips(line, work, bound, (*releaseCall).call) {
+		for i, s := range trip.Work {
+			l.cleaning.Lock()
+			s.confirmed = s.confirmed || trip.Answers[i].Err() == nil
+			l.cleaning.Unlock()
+			l.wasTried(s)
 		}
-	}
-	return true
-}
-
-// nextTry counts a try of calls, and returns how many tries the oldest has had before.
-func (l *Locks) nextTry(work []*releaseCall) (most int) {
-	l.cleaning.Lock()
-	defer l.cleaning.Unlock()
-	for _, s := range work {
-		most = max(most, s.tries)
-		s.tries++
-	}
-	return most
-}
-
-// cleanSome tries some calls in one round trip, and reports whether the server has answered.
-func (l *Locks) cleanSome(line *server.Line, work []*releaseCall, bound time.Duration) (answered bool) {
-	calls := make([]scripts.Call, len(work))
-	for i, s := range work {
-		calls[i] = s.call()
-	}
-	answers, answered := line.RunAll(time.Now().Add(bound), calls)
-	now := time.Now()
-	for i, s := range work {
-		l.cleaning.Lock()
-		s.confirmed = answers[i].Err() == nil
-		s.finished = s.confirmed || !now.Before(s.until)
-		l.cleaning.Unlock()
-		l.wasTried(s)
+		answered = trip.Answered
 	}
 	return answered
 }

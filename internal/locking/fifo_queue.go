@@ -167,20 +167,7 @@ func (f *fifoAsker) leave() {
 
 // beats sends heartbeats until stop. While nobody waits, none are sent.
 func (l *Locks) beats() {
-	(&server.Chore[heartbeat]{Server: l.server, Stop: l.stop, Period: policy.Poll, Due: l.heartbeats, Key: heartbeat.node, Round: l.beat}).Run(nil)
-}
-
-// beat beats once, and returns when to beat again.
-func (l *Locks) beat(line *server.Line, beats []heartbeat) (next time.Duration) {
-	next = policy.Poll
-	for some := range slices.Chunk(beats, server.Batch) {
-		again, answered := l.beatSome(line, some)
-		next = min(next, again)
-		if !answered {
-			break // it costs one time-out, not many
-		}
-	}
-	return next
+	(&server.Chore[heartbeat]{Server: l.server, Stop: l.stop, Period: policy.Poll, Due: l.heartbeats, Round: l.beat, Key: func(b heartbeat) string { return b.lock }}).Run(nil)
 }
 
 // A heartbeat is about waiters for one lock.
@@ -188,9 +175,6 @@ type heartbeat struct {
 	lock    string
 	waiters []*waiter
 }
-
-// node is a key that determines the node.
-func (b heartbeat) node() string { return b.lock }
 
 // heartbeats returns who waits in the queues, a batch of waiters in each. They are in order: that of a map would differ in each
 // replay of a simulation.
@@ -212,39 +196,39 @@ func (l *Locks) heartbeats() (all []heartbeat) {
 	return all
 }
 
-// beatSome sends heartbeats to the server, and lets those waiters look again that should. It returns when to beat again
-// at the latest (soon, if the server did not answer or somebody should look), and whether the server answered at all.
-func (l *Locks) beatSome(line *server.Line, beats []heartbeat) (next time.Duration, answered bool) {
+// beat beats once, and lets those waiters look again that should. It returns when to beat again at the latest: soon, if the server did
+// not answer or somebody should look.
+func (l *Locks) beat(line *server.Line, beats []heartbeat) (next time.Duration) {
 	next = policy.Poll
-	calls := make([]scripts.Call, len(beats))
-	for i, b := range beats {
-		calls[i] = b.waiters[0].fifo.newCall(scripts.FifoHeartbeat, 0, 4+len(b.waiters)).
-			With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
-		for _, w := range b.waiters {
-			calls[i] = calls[i].With(w.ticket)
-		}
-	}
-	answers, answered := line.RunAll(time.Now().Add(policy.Heartbeat), calls)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, answer := range answers {
-		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
-		switch {
-		case err != nil && server.IsAnswer(err): // it refuses, perhaps for long, and so passes over nobody
-			continue
-		case err != nil || len(words) == 0:
-			next = min(next, policy.Soon)
-			continue
-		}
-		if left, err := strconv.Atoi(words[0]); err == nil {
-			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
-		}
-		for _, w := range beats[i].waiters {
-			if slices.Contains(words[1:], w.ticket) {
-				signal(w.woken)
+	for trip := range server.Trips(line, beats, policy.Heartbeat, l.heartbeatCall) {
+		for i, answer := range trip.Answers {
+			words, err := answer.StringSlice() // when to beat again at the latest, and who should look
+			switch {
+			case err != nil && server.IsAnswer(err): // it refuses, perhaps for long, and so passes over nobody
+				continue
+			case err != nil || len(words) == 0:
 				next = min(next, policy.Soon)
+				continue
+			}
+			if left, err := strconv.Atoi(words[0]); err == nil {
+				next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
+			}
+			for _, w := range trip.Work[i].waiters {
+				if slices.Contains(words[1:], w.ticket) {
+					signal(w.woken)
+					next = min(next, policy.Soon)
+				}
 			}
 		}
 	}
-	return next, answered
+	return next
+}
+
+func (l *Locks) heartbeatCall(b heartbeat) scripts.Call {
+	call := b.waiters[0].fifo.newCall(scripts.FifoHeartbeat, 0, 4+len(b.waiters)).
+		With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
+	for _, w := range b.waiters {
+		call = call.With(w.ticket)
+	}
+	return call
 }

@@ -246,7 +246,6 @@ type releaseCall struct {
 	leaver    *waiter       // who is out of the line after the first try; may be nil
 	done      chan struct{} // closed after the first try
 	tries     int
-	finished  bool // it needs no repetition
 	confirmed bool // the server has done it
 }
 

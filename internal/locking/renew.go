@@ -40,35 +40,29 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// renew renews those holds of a node's grants that want it, the oldest first, in one round trip for each batch, which takes no longer
-// than bound. If one gets no answer at all, the others are left out: the node costs one time-out, not many. It reports whether the
-// server answered for all grants.
+// renew renews those holds of a node's grants that want it, the oldest first, in round trips that take no longer than bound. It reports
+// whether the server answered for all grants.
 func (l *Locks) renew(line *server.Line, grants []*grant, bound time.Duration) bool {
 	slices.SortFunc(grants, func(a, b *grant) int {
 		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id.(string), b.id.(string)))
 	})
 	all := true
-	for batch := range slices.Chunk(grants, server.Batch) {
-		start := time.Now()
-		answers, answered := line.RunAll(start.Add(bound), l.renewals(batch))
+	for trip := range server.Trips(line, grants, bound, l.renewal) {
 		good := true
-		for i, answer := range answers {
+		for i, answer := range trip.Answers {
 			said, err := answer.Int64()
 			switch {
 			case err != nil:
 				good = false
 			case said == scripts.NotOurs:
-				l.loseGrant(batch[i])
+				l.loseGrant(trip.Work[i])
 			case said == scripts.Begun: // its hold knows until when it lives
 			default:
-				l.renewed(batch[i], start)
+				l.renewed(trip.Work[i], trip.Start)
 			}
 		}
-		l.observer.Renewed(len(batch), time.Since(start), good)
+		l.observer.Renewed(len(trip.Work), time.Since(trip.Start), good)
 		all = all && good
-		if !answered {
-			break
-		}
 	}
 	return all
 }
@@ -81,26 +75,21 @@ func (l *Locks) renewAt(g *grant, bound time.Duration) {
 	l.renew(line, server.ByNode(l.server, l.due(), (*grant).key)[node], bound)
 }
 
-// renewals returns the script calls. A grant may have ended meanwhile: its call changes nothing, because no other grant has
-// its id.
-func (l *Locks) renewals(grants []*grant) []scripts.Call {
+// renewal returns the script call. A grant may have ended meanwhile: its call changes nothing, because no other grant has its id.
+func (l *Locks) renewal(g *grant) scripts.Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	calls := make([]scripts.Call, len(grants))
-	for i, g := range grants {
-		lease, purpose := time.Duration(0), scripts.ForWaiting
-		for _, h := range g.holds {
-			if !h.wantsRenewalLocked() {
-				continue
-			}
-			lease = max(lease, h.lease)
-			if !h.waits || h.late {
-				purpose = scripts.ForHold
-			}
+	lease, purpose := time.Duration(0), scripts.ForWaiting
+	for _, h := range g.holds {
+		if !h.wantsRenewalLocked() {
+			continue
 		}
-		calls[i] = g.lock.kind.renewal(g, lease, purpose)
+		lease = max(lease, h.lease)
+		if !h.waits || h.late {
+			purpose = scripts.ForHold
+		}
 	}
-	return calls
+	return g.lock.kind.renewal(g, lease, purpose)
 }
 
 // renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one. The call

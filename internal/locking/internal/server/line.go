@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,31 @@ func (l *Line) RunAll(until time.Time, calls []scripts.Call) (answers []*redis.C
 	l.Close()
 	answers = l.bounded(ctx, until, len(calls), func(ctx context.Context) []*redis.Cmd { return s.pipeline(ctx, s.Client, calls, sent) })
 	return answers, l.heard(answers, sent.Load())
+}
+
+// A Trip is one round trip with a call for each piece of work.
+type Trip[T any] struct {
+	Work     []T
+	Start    time.Time
+	Answers  []*redis.Cmd // each has its own error
+	Answered bool         // the server has answered any of them
+}
+
+// Trips makes calls, a batch in each round trip, which takes no longer than bound. A trip without any answer is the last: a silent node
+// costs one time-out, not many.
+func Trips[T any](line *Line, work []T, bound time.Duration, call func(T) scripts.Call) iter.Seq[Trip[T]] {
+	return func(yield func(Trip[T]) bool) {
+		for some := range slices.Chunk(work, Batch) {
+			trip, calls := Trip[T]{Work: some, Start: time.Now()}, make([]scripts.Call, len(some))
+			for i, piece := range some {
+				calls[i] = call(piece)
+			}
+			trip.Answers, trip.Answered = line.RunAll(trip.Start.Add(bound), calls)
+			if !yield(trip) || !trip.Answered {
+				return
+			}
+		}
+	}
 }
 
 // bounded runs calls, and leaves them behind when their time is over or quit is closed. Then Close ends those over a connection of its own.
