@@ -274,8 +274,8 @@ type asker interface {
 	ask(missing []*target) *question
 	end(q *question)
 
-	// granted notes a lock that the server has granted.
-	granted(p *target, g *grant, trusted time.Time)
+	// grantedLocked notes a lock that the server has granted.
+	grantedLocked(p *target, g *grant)
 
 	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
 	// busy, it returns when to ask again at the latest; negative is at once.
@@ -395,7 +395,12 @@ func (acq *acquisition) bounded(start time.Time) (context.Context, context.Cance
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
 	for i, minted := range answer.Tokens {
-		a.granted(q.run[i], q.granted(i, minted, acq.owner, acq.leaseOr(l.lease)), trusted)
+		p, g := q.run[i], q.granted(i, minted, acq.owner, acq.leaseOr(l.lease))
+		l.mu.Lock()
+		over := l.admitLocked(acq, p, g, trusted)
+		a.grantedLocked(p, g)
+		l.mu.Unlock()
+		l.lose(over)
 	}
 	if answer.Code == scripts.Taken {
 		return -1, nil // what is left was not asked for

@@ -32,30 +32,22 @@ func (f *fifo) newAsker(acq *acquisition, run []*target) asker {
 // next lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
 // acquisition of the owner is already asking for one, it waits for that.
 func (f *fifoAsker) next([]*target) (action, error) {
-	if over := f.sibling(); over != nil {
-		return actionRetry, f.locks.awaitSibling(f.acq, over)
+	l, at := f.locks, share{f.fifo.stateKey, f.acq.owner}
+	l.mu.Lock()
+	again := l.reenterLocked(f.acq, f.target)
+	over := l.asking[at]
+	if !again && over == nil {
+		f.asking = make(chan struct{})
+		l.asking[at] = f.asking
 	}
-	if f.target.reenters != nil {
+	l.mu.Unlock()
+	switch {
+	case again:
 		return actionReenter, nil
+	case over != nil:
+		return actionRetry, l.awaitSibling(f.acq, over)
 	}
 	return actionAsk, nil
-}
-
-// sibling begins to ask, or returns what to wait for: one caller of an owner asks for a new grant at a time.
-func (f *fifoAsker) sibling() (over <-chan struct{}) {
-	l := f.locks
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reenterLocked(f.acq, f.target) {
-		return nil
-	}
-	at := share{f.fifo.stateKey, f.acq.owner}
-	if over := l.asking[at]; over != nil {
-		return over
-	}
-	f.asking = make(chan struct{})
-	l.asking[at] = f.asking
-	return nil
 }
 
 func (f *fifoAsker) end(*question) {
@@ -119,20 +111,15 @@ func (f *fifoAsker) cancelCopies(q *question, _ int) {
 	f.locks.writeTombstone(f.target.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
 }
 
-// granted also wakes callers of the same owner that wait for either side: they need not wait any more.
-func (f *fifoAsker) granted(p *target, g *grant, trusted time.Time) {
-	l := f.locks
-	l.mu.Lock()
+// grantedLocked also wakes callers of the same owner that wait for either side: they need not wait any more.
+func (f *fifoAsker) grantedLocked(*target, *grant) {
 	if f.waiter != nil {
 		f.waiter.placed = false // the script took us out
 	}
 	f.doubtful = false // it is what has been granted
-	over := l.admitLocked(f.acq, p, g, trusted)
-	if st := l.states[f.fifo.wakeKey]; st != nil {
+	if st := f.locks.states[f.fifo.wakeKey]; st != nil {
 		st.wakeOwnerLocked(f.acq.owner, f.waiter)
 	}
-	l.mu.Unlock()
-	l.lose(over)
 }
 
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {

@@ -48,20 +48,13 @@ func (h *Hold) is() held {
 // tokenless is what the hold of several locks says of itself if its type says nothing else, and what the zero Hold says.
 type tokenless struct{}
 
-func (tokenless) ownerName() string { return "" }
-
-func (tokenless) token() int64 { return 0 }
-
-func (tokenless) remaining() time.Duration { return 0 }
-
-func (tokenless) count() int { return 0 }
-
-func (tokenless) isLost() bool { return false }
-
-func (tokenless) stepBack() {}
-
+func (tokenless) ownerName() string                  { return "" }
+func (tokenless) token() int64                       { return 0 }
+func (tokenless) remaining() time.Duration           { return 0 }
+func (tokenless) count() int                         { return 0 }
+func (tokenless) isLost() bool                       { return false }
+func (tokenless) stepBack()                          {}
 func (tokenless) unlock(context.Context, bool) error { return nil }
-
 func (tokenless) tokenAbove(context.Context, int64) (int64, error) {
 	return 0, fmt.Errorf("%w: a MultiLock has no token", ErrInvalid)
 }

@@ -243,23 +243,32 @@ func (acq *acquisition) begin(taken []*Hold) error {
 	for _, red := range redsOf(taken) {
 		ctx, cancel := context.WithCancel(acq.ctx)
 		defer cancel()
-		q := &quorum{ctx: ctx, cancel: cancel, moment: policy.OfNode(acq.lease)}
+		q := &quorum{ctx: ctx, cancel: cancel}
 		q.missing.Store(int32(red.need))
 		for _, part := range singlesOf(red.parts) {
 			enough[part] = q
 		}
 	}
-	var servers []*Locks
-	for _, h := range parts {
-		if !slices.Contains(servers, h.locks) {
-			servers = append(servers, h.locks)
-		}
-	}
-	errs := make([]error, len(servers))
+	errs, rooms := make([]error, len(parts)), make(map[*Locks]chan struct{})
 	var all sync.WaitGroup
-	for i, l := range servers {
-		own := slices.DeleteFunc(slices.Clone(parts), func(h *singleHold) bool { return h.locks != l })
-		all.Go(func() { errs[i] = l.begin(acq, own, enough) })
+	for i, h := range parts {
+		room := rooms[h.locks]
+		if room == nil {
+			room = make(chan struct{}, atOnce)
+			rooms[h.locks] = room
+		}
+		all.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			ctx, q := acq.ctx, enough[h]
+			if q != nil {
+				ctx = q.ctx
+			}
+			errs[i] = h.locks.begin(&acquisition{ctx: ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
+			if q != nil && errs[i] == nil && q.missing.Add(-1) == 0 {
+				time.AfterFunc(policy.OfNode(acq.lease), q.cancel)
+			}
+		})
 	}
 	all.Wait()
 	if endOf(acq.ctx) != nil {
@@ -276,13 +285,6 @@ type quorum struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	missing atomic.Int32
-	moment  time.Duration
-}
-
-func (q *quorum) add() {
-	if q.missing.Add(-1) == 0 {
-		time.AfterFunc(q.moment, q.cancel)
-	}
 }
 
 // redsOf returns the RedLocks among holds.
@@ -297,37 +299,16 @@ func redsOf(holds []*Hold) (reds []*redHold) {
 	return reds
 }
 
-// atOnce is how many parts a MultiLock asks for at the same time.
+// atOnce is how many parts on one server, or on the nodes of a cluster, a MultiLock asks for at the same time.
 const atOnce = 8
 
-// begin begins the fixed lease of parts on one server, or on the nodes of a cluster.
-func (l *Locks) begin(acq *acquisition, parts []*singleHold, enough map[*singleHold]*quorum) error {
+// begin begins the fixed lease of a part. It asks again after an error that may pass, like any caller that waits.
+func (l *Locks) begin(acq *acquisition, h *singleHold, parts []*singleHold) error {
 	if err := l.enter(); err != nil {
+		l.lose([]*singleHold{h})
 		return err
 	}
 	defer l.calls.Done()
-	errs, room := make([]error, len(parts)), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, h := range parts {
-		all.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			ctx, q := acq.ctx, enough[h]
-			if q != nil {
-				ctx = q.ctx
-			}
-			errs[i] = l.beginOne(&acquisition{ctx: ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
-			if q != nil && errs[i] == nil {
-				q.add()
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-// beginOne begins the fixed lease of a part. It asks again after an error that may pass, like any caller that waits.
-func (l *Locks) beginOne(acq *acquisition, h *singleHold, parts []*singleHold) error {
 	for {
 		if h.isLost() {
 			return ErrLost

@@ -208,11 +208,9 @@ func (m *mutexAsker) end(q *question) {
 	}
 }
 
-func (m *mutexAsker) granted(p *target, g *grant, trusted time.Time) {
+func (m *mutexAsker) grantedLocked(p *target, g *grant) {
 	l := m.locks
-	l.mu.Lock()
 	st := l.stateOfLocked(p.lock.stateKey)
-	over := l.admitLocked(m.acq, p, g, trusted)
 	st.grant = g
 	if w := p.waiter; w != nil {
 		if st.placed && !st.called {
@@ -224,9 +222,6 @@ func (m *mutexAsker) granted(p *target, g *grant, trusted time.Time) {
 	}
 	st.placed = false // a reservation for another caller of the process may have become this grant
 	st.wakeOwnerLocked(m.acq.owner, nil)
-	l.tidyLocked(p.lock.stateKey)
-	l.mu.Unlock()
-	l.lose(over)
 }
 
 // stopped notes that the process is in the queue. If it was before, and now has entered it anew, it was to be woken, and was
