@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -47,120 +46,6 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singl
 		return nil, err
 	}
 	return c.only.hold, nil
-}
-
-// A LockOption configures one Lock.
-type LockOption func(*acquisition) error
-
-// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
-type acquisition struct {
-	ctx   context.Context // carries the owner
-	owner *owner
-	try   bool
-	start time.Time
-	lease time.Duration // of each hold, if it is fixed or waits
-	fixed bool          // nothing renews the holds
-	waits bool          // of a MultiLock: the fixed lease begins when it has its last part; until then the watchdog renews
-	until time.Time     // when the wait runs out; zero for never
-
-	silent time.Time // when the server stopped answering; zero if it answers
-	moving time.Time // when the server began to refuse because a slot moves; zero if it does not
-
-	follower follower // hears how it waits
-	woken    bool     // a wake-up has ended its last pause
-
-	ordered         bool // it is of a MultiLock: never wait backwards
-	waitedForOthers bool // another owner was in the way
-
-	mutexAsker mutexAsker // the room of the first one
-}
-
-// A follower hears how an acquisition waits: a candidate for a RedLock has one in the line of a node.
-type follower interface {
-	// looks says that a caller that has waited is about to ask the server, and whether a wake-up has ended its last pause.
-	looks(woken bool)
-
-	// stays says that the lock is still busy.
-	stays()
-}
-
-// noFollower is that of any other acquisition.
-type noFollower struct{}
-
-func (noFollower) looks(bool) {}
-func (noFollower) stays()     {}
-
-// begins sets what the caller wants, now.
-func (acq *acquisition) begins(ctx context.Context, try bool, opts []LockOption) error {
-	acq.try, acq.start, acq.follower = try, time.Now(), noFollower{}
-	for _, opt := range opts {
-		if err := opt(acq); err != nil {
-			return err
-		}
-	}
-	acq.ctx, acq.owner = withOwner(ctx)
-	return nil
-}
-
-// within limits a pause to what is left of the wait.
-func (acq *acquisition) within(pause time.Duration) time.Duration {
-	if acq.until.IsZero() {
-		return pause
-	}
-	return max(0, min(pause, time.Until(acq.until)))
-}
-
-// patience is how long to wait for another call of the same owner.
-func (acq *acquisition) patience() time.Duration {
-	if acq.until.IsZero() {
-		return math.MaxInt64
-	}
-	return time.Until(acq.until.Add(policy.Grace))
-}
-
-// waitIsOver reports whether the wait has run out.
-func (acq *acquisition) waitIsOver(now time.Time) bool {
-	return !acq.until.IsZero() && !now.Before(acq.until)
-}
-
-// leaseOr returns the lease of a hold when it is taken.
-func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
-	if acq.fixed {
-		return acq.lease
-	}
-	return watchdog
-}
-
-// sameLease is the option that gives a part the lease of the whole.
-func (acq *acquisition) sameLease(part *acquisition) error {
-	part.lease, part.fixed, part.waits = acq.lease, acq.fixed, acq.waits
-	return nil
-}
-
-// reasonOf returns why a call has failed.
-func (acq *acquisition) reasonOf(err error) Reason {
-	switch {
-	case errors.Is(err, ErrClosed):
-		return ReasonClosed
-	case endOf(acq.ctx) != nil:
-		return ReasonEnded
-	case errors.Is(err, ErrBusy):
-		return ReasonBusy
-	default:
-		return ReasonError
-	}
-}
-
-// A target is one lock that a call takes.
-type target struct {
-	lock     *lock
-	reenters *grant      // what the owner already has, while the server is asked whether it still does; or nil
-	waiter   *waiter     // the place in the line of this process; nil if the owner already holds the lock
-	nextAsk  time.Time   // when to ask the server although this process holds the lock
-	hold     *singleHold // what was taken
-	id       any         // as whom the server is to know the holder, by the last script call; a string
-
-	firstWaiter waiter // the room of the first one
 }
 
 // unheld returns the targets that are not held yet.
@@ -252,64 +137,6 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 	return nil
 }
 
-// check returns why a caller may not continue, joined with the error of what it was doing.
-func (l *Locks) check(acq *acquisition, doing error) error {
-	if endOf(acq.ctx) != nil {
-		return ended(acq.ctx, doing)
-	}
-	select {
-	case <-l.closing:
-		return ErrClosed
-	default:
-		return nil
-	}
-}
-
-// An asker knows how one kind of lock is asked for, and how its callers wait in line.
-type asker interface {
-	// next returns what the caller may do next about the first missing lock.
-	next(missing []*target) (action, error)
-
-	// ask returns the question to the server about missing locks; end must be called after it.
-	ask(missing []*target) *question
-	end(q *question)
-
-	// grantedLocked notes a lock that the server has granted.
-	grantedLocked(p *target, g *grant)
-
-	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
-	// busy, it returns when to ask again at the latest; negative is at once.
-	stopped(q *question, n int, answer scripts.Acquired) time.Duration
-
-	// unanswered gives up after a question whose outcome is uncertain.
-	unanswered(q *question)
-
-	// cancelCopies makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
-	cancelCopies(q *question, n int)
-
-	// leave takes the caller out of all lines. A lock that it was handed meanwhile becomes a hold.
-	leave()
-}
-
-// An action is what a caller may do next about a lock.
-type action int
-
-const (
-	actionWait    action = iota // it waits in line
-	actionAsk                   // it is at the head
-	actionReenter               // its owner holds the lock already
-	actionRetry                 // something has changed: look once more
-)
-
-// A question is one attempt to get locks of one slot by one script.
-type question struct {
-	attempt scripts.Attempt
-	start   time.Time
-	call    scripts.Call
-	run     []*target
-	room    [12]any // of the call's words
-}
-
 // askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
 // negative is no wait. If the server has refused or is silent, and that may pass, it also returns what went wrong.
 func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool) (pause time.Duration, refusal, err error) {
@@ -384,14 +211,6 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 	return answer, trusted, err
 }
 
-// bounded returns the context of a question that begins now: the wait bounds it, but not too tightly.
-func (acq *acquisition) bounded(start time.Time) (context.Context, context.CancelFunc) {
-	if acq.until.IsZero() {
-		return acq.ctx, func() {}
-	}
-	return context.WithDeadline(acq.ctx, start.Add(max(acq.until.Sub(start), policy.Grace)))
-}
-
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
 	for i, minted := range answer.Tokens {
@@ -420,37 +239,6 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 }
 
-// granted returns the grant of the i-th lock.
-func (q *question) granted(i int, minted scripts.Tokens, who *owner, term time.Duration) *grant {
-	g := &grant{
-		lock: q.run[i].lock, owner: who, token: minted.First, id: q.run[i].id, duration: term, longest: term,
-		next: minted.First + 1, last: minted.First + minted.Reserved, begun: q.start, came: time.Now(),
-	}
-	g.holds = g.room[:0]
-	if q.attempt.Resent() {
-		g.resent = q.attempt.Number
-	}
-	return g
-}
-
-// cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
-// has arrived or will arrive: what it may have taken is given back, and a late copy meets a tombstone.
-func (l *Locks) cancel(acq *acquisition, q *question, n int) {
-	if n == len(q.run) || q.attempt.GiveUp() {
-		return // it never went out
-	}
-	lease := acq.leaseOr(l.lease)
-	s := &releaseCall{
-		tombstone:    q.attempt.Number,
-		tombstoneFor: 2 * lease,
-		until:        time.Now().Add(2*lease + policy.Cancel),
-	}
-	for _, p := range q.run[n:] {
-		s.rows = append(s.rows, releaseRow{lock: p.lock, id: p.id})
-	}
-	l.releaseBriefly(s)
-}
-
 // reenter takes a lock once more that the owner of the call holds. It renews the lock for the new hold, and so learns whether the
 // lock is still the owner's. If not, the caller has lost its earlier holds, and may ask anew. After an error that may pass it returns
 // the same as askOnce.
@@ -464,7 +252,7 @@ func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Dur
 	if g.told { // then it is longer than the fixed lease that may be about to begin
 		purpose = scripts.ForJoining
 	}
-	call := p.lock.kind.renewal(g, lease, purpose)
+	call := g.renewal(lease, purpose)
 	l.mu.Unlock()
 	call.Patient = !acq.try
 	said, err := l.server.Run(ctx, trusted, l.closing, call, &scripts.Attempt{})
@@ -485,32 +273,6 @@ func (l *Locks) reenter(acq *acquisition, p *target, waits bool) (pause time.Dur
 		return pause, err, nil
 	}
 	return 0, nil, err
-}
-
-// pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
-// nil.
-func (l *Locks) pause(acq *acquisition, signal <-chan struct{}, limit time.Duration, doing error) (came bool, err error) {
-	alarm := time.NewTimer(limit)
-	defer alarm.Stop()
-	select {
-	case <-signal:
-		return true, nil
-	case <-alarm.C:
-		return false, nil
-	case <-acq.ctx.Done():
-		return false, ended(acq.ctx, doing)
-	case <-l.closing:
-		return false, ErrClosed
-	}
-}
-
-// awaitSibling waits for another acquisition by the same owner, within the bounds of this one.
-func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
-	came, err := l.pause(acq, over, acq.patience(), nil)
-	if !came && err == nil {
-		return ErrNoAnswer // the server keeps the sibling waiting
-	}
-	return err
 }
 
 // await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after

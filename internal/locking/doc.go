@@ -21,21 +21,20 @@
 //	acquire        Lock and TryLock, for all kinds: look what the caller may do next, ask the server, wait for a wake-up or for the
 //	               time to poll, and look again
 //	fifo_queue     a first-come lock: each caller has its own place in the queue of the server, and shows by a heartbeat that it lives
-//	mutex_line     a mutex: callers stand in a line of this process. Its head asks for all, and queues at the server; an unlock may
-//	               give the lock to the next in line without a round trip
+//	mutex_line     a mutex: callers stand in a line of this process. Its head asks for all, and queues at the server
 //	renew          the watchdog renews leases, and tokens are raised
-//	release        Unlock: the last hold frees the lock at the server
+//	release        Unlock gives the lock to the next in line without a round trip, or the last hold frees it at the server
 //	grant          what was granted becomes holds; how grants and leases end in this process
 //	cleanup        the cleaner repeats, in the background, what got no answer
+//	acquisition    what one Lock wants, how long it waits, and what it asks of a kind of lock
 //	kind           the script calls of each kind of lock
-//	registry       the types of all this: what one process knows of its locks, and the keys of a lock in Redis
+//	registry       the types of all this: what one process knows of its locks, the lines of its callers, and the keys of a lock in Redis
 //	hold           what a caller gets
 //	owner          who holds locks
 //	outcome        what callers and an Observer are told
 //
-// Files use those that come later. There are eight exceptions. registry names the types of acquire and mutex_line, which are made of
-// its own. fifo_queue, mutex_line and grant work on the call that acquire has begun. release and cleanup look who is next in
-// mutex_line. An owner keeps its RedLocks.
+// Files use those that come later. Three exceptions name types alone: acquisition has room for a caller of mutex_line, registry names what
+// acquisition and kind make of it, and an owner keeps its RedLocks.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock_line is a candidate, with its place in the line of a node, and
 // redlock the hold, with the question to all nodes. inspect looks at locks and frees them by force.

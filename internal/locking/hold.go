@@ -16,11 +16,11 @@ type Hold struct {
 	cancel context.CancelCauseFunc
 	usual  end     // that by Unlock, if it is made with the hold
 	parts  []*Hold // the holds that it consists of; nil for that of a single lock
-	held   held
+	held   holdKind
 }
 
-// held is what a Hold is: of a single lock, of a MultiLock or of a RedLock.
-type held interface {
+// A holdKind is what a Hold is: of a single lock, of a MultiLock or of a RedLock.
+type holdKind interface {
 	ownerName() string
 	token() int64
 	tokenAbove(ctx context.Context, n int64) (int64, error)
@@ -38,7 +38,7 @@ type held interface {
 }
 
 // is returns what the hold is.
-func (h *Hold) is() held {
+func (h *Hold) is() holdKind {
 	if h.held == nil {
 		return tokenless{} // the zero Hold
 	}
@@ -126,7 +126,7 @@ type jointHold struct {
 
 // begin makes a hold without parts yet. It returns the hold's context, from which those of the parts are made, so that none
 // outlives it.
-func (h *jointHold) begin(base context.Context, is held, need int) context.Context {
+func (h *jointHold) begin(base context.Context, is holdKind, need int) context.Context {
 	h.base, h.held, h.need = base, is, need
 	h.ctx, h.cancel = context.WithCancelCause(base)
 	return h.ctx

@@ -2,7 +2,6 @@ package locking
 
 import (
 	"cmp"
-	"time"
 
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -13,23 +12,8 @@ type mutexKind struct{}
 
 func (mutexKind) is() Kind { return KindMutex }
 
-func (mutexKind) renewal(g *grant, lease time.Duration, purpose string) scripts.Call {
-	return renewing(g, lease, purpose)
-}
-
-// renewing extends a state that has one holder. It names no other key: while a slot moves, a script with a key that does not
-// exist is refused.
-func renewing(g *grant, lease time.Duration, purpose string) scripts.Call {
-	return purposeful(scripts.Renew.NewCall(1, 3).With(g.lock.stateKey, g.id, lease.Milliseconds()), purpose)
-}
-
-// purposeful adds what a renewal is for, unless that is the usual.
-func purposeful(call scripts.Call, purpose string) scripts.Call {
-	if purpose == scripts.ForHold {
-		return call
-	}
-	return call.With(purpose)
-}
+// renewing names no other key: while a slot moves, a script with a key that does not exist is refused.
+func (mutexKind) renewing(a *lock) scripts.Call { return scripts.Renew.NewCall(1, 3).With(a.stateKey) }
 
 func (mutexKind) raising(g *grant, n int64) scripts.Call {
 	return scripts.Token.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.id, n)
@@ -126,11 +110,11 @@ func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call 
 
 func (f *fifo) is() Kind { return f.kindName }
 
-func (f *fifo) renewal(g *grant, lease time.Duration, purpose string) scripts.Call {
+func (f *fifo) renewing(a *lock) scripts.Call {
 	if f.side == scripts.Write {
-		return renewing(g, lease, purpose)
+		return mutexKind{}.renewing(a) // its state has one holder, too
 	}
-	return purposeful(scripts.FifoRenew.NewCall(2, 3).With(f.stateKey, f.tokensKey, g.id, lease.Milliseconds()), purpose)
+	return scripts.FifoRenew.NewCall(2, 3).With(f.stateKey, f.tokensKey)
 }
 
 func (f *fifo) raising(g *grant, n int64) scripts.Call {

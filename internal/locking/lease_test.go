@@ -171,7 +171,7 @@ func TestFixedLeaseBeginsOnce(t *testing.T) {
 					g := w.must(lock.Lock(w.ctx(), Lease(2*short))).one().grant
 					for i, s := range steps {
 						start := time.Now()
-						call := g.lock.kind.renewal(g, s.lease, s.purpose)
+						call := g.renewal(s.lease, s.purpose)
 						said, err := l.server.Run(w.ctx(), start.Add(policy.Release), nil, call, &scripts.Attempt{})
 						if err != nil || said != s.says {
 							w.t.Errorf("%T, step %d: the server says %v, %v; want %d", lock, i, said, err, s.says)

@@ -239,12 +239,12 @@ func (acq *acquisition) hasten(taken []*Hold) {
 // so it has to be told. A part of which it does not say so is lost.
 func (acq *acquisition) begin(taken []*Hold) error {
 	parts := singlesOf(taken)
-	enough := make(map[*singleHold]*quorum)
+	enough := make(map[*singleHold]*shortfall)
 	for _, red := range redsOf(taken) {
 		ctx, cancel := context.WithCancel(acq.ctx)
 		defer cancel()
-		q := &quorum{ctx: ctx, cancel: cancel}
-		q.missing.Store(int32(red.need))
+		q := &shortfall{ctx: ctx, cancel: cancel}
+		q.parts.Store(int32(red.need))
 		for _, part := range singlesOf(red.parts) {
 			enough[part] = q
 		}
@@ -265,7 +265,7 @@ func (acq *acquisition) begin(taken []*Hold) error {
 				ctx = q.ctx
 			}
 			errs[i] = h.locks.begin(&acquisition{ctx: ctx, try: acq.try, lease: acq.lease, until: acq.until}, h, parts)
-			if q != nil && errs[i] == nil && q.missing.Add(-1) == 0 {
+			if q != nil && errs[i] == nil && q.parts.Add(-1) == 0 {
 				time.AfterFunc(policy.OfNode(acq.lease), q.cancel)
 			}
 		})
@@ -280,11 +280,11 @@ func (acq *acquisition) begin(taken []*Hold) error {
 	return nil // a RedLock may do without some of its parts
 }
 
-// A quorum is how many parts of a RedLock are still missing. Once there are enough, the others have a moment, as when it is locked.
-type quorum struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	missing atomic.Int32
+// A shortfall is how many parts of a RedLock are still missing. Once there are enough, the others have a moment, as when it is locked.
+type shortfall struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	parts  atomic.Int32
 }
 
 // redsOf returns the RedLocks among holds.
@@ -356,7 +356,7 @@ func (l *Locks) beginning(acq *acquisition, h *singleHold, parts []*singleHold) 
 	}
 	g.told, g.longest = true, max(g.longest, acq.lease)
 	g.dropReserveLocked() // the next owner would get what is left of the fixed lease
-	return g.lock.kind.renewal(g, lease, purpose)
+	return g.renewal(lease, purpose)
 }
 
 // fix makes a hold that was renewed until now one with a fixed lease, which has begun.

@@ -204,7 +204,7 @@ func (d *diary) sawGivenBack(t *testing.T, kind Kind) {
 
 // A lingering kind of lock takes its time to leave the line after a grant.
 type lingering struct {
-	kind
+	lockKind
 	leave func()
 }
 
@@ -214,7 +214,7 @@ type lingeringAsker struct {
 }
 
 func (k lingering) newAsker(acq *acquisition, run []*target) asker {
-	return lingeringAsker{k.kind.newAsker(acq, run), k.leave}
+	return lingeringAsker{k.lockKind.newAsker(acq, run), k.leave}
 }
 
 func (a lingeringAsker) leave() {

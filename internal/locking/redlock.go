@@ -96,8 +96,8 @@ func (r *Red) level(ctx context.Context, limit time.Duration, nodes []*singleHol
 	})
 }
 
-// giveBack gives parts back, all at once. It waits until need of them are, but not for long.
-func giveBack(nodes []*singleHold, need int, limit time.Duration) *poll {
+// giveBackAll gives parts back, all at once. It waits until need of them are, but not for long.
+func giveBackAll(nodes []*singleHold, need int, limit time.Duration) *poll {
 	return askParts(nodes, need, limit, (*singleHold).giveBack)
 }
 
@@ -186,7 +186,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	}
 	gone := 0
 	var errs []error
-	for i, reply := range giveBack(singlesOf(h.parts), len(h.parts)-h.red.mayFail(), policy.Release).replies {
+	for i, reply := range giveBackAll(singlesOf(h.parts), len(h.parts)-h.red.mayFail(), policy.Release).replies {
 		switch {
 		case reply.err == nil:
 			continue

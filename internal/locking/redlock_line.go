@@ -122,7 +122,7 @@ func (b *candidate) attempt() (first int, err error) {
 		nodes, err = b.grant(nodes)
 	}
 	if err != nil {
-		giveBack(nodes, len(nodes), b.limit)
+		giveBackAll(nodes, len(nodes), b.limit)
 	}
 	return first, err
 }
@@ -159,7 +159,7 @@ func (b *candidate) grant(nodes []*singleHold) ([]*singleHold, error) {
 	h := b.hold
 	token := b.token(nodes)
 	carriers, err := b.red.level(b.call.ctx, b.limit, nodes, token)
-	giveBack(slices.DeleteFunc(nodes, func(node *singleHold) bool { return slices.Contains(carriers, node) }), 0, 0)
+	giveBackAll(slices.DeleteFunc(nodes, func(node *singleHold) bool { return slices.Contains(carriers, node) }), 0, 0)
 	if err != nil {
 		return carriers, err
 	}
@@ -297,7 +297,7 @@ func (b *candidate) leaveLine() {
 func (p *standing) giveBack() {
 	select {
 	case h := <-p.granted:
-		giveBack([]*singleHold{h}, 0, 0)
+		giveBackAll([]*singleHold{h}, 0, 0)
 	default:
 	}
 }

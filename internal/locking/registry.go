@@ -3,6 +3,7 @@ package locking
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,11 +82,97 @@ func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	return nil
 }
 
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
+	handed  *grant        // what it was handed; then it is no longer in the line
+	woken   chan struct{} // with room for one: look again
+
+	// Of a first-come lock only:
+	ticket string // its number at the server
+	fifo   *fifo
+	placed bool // it may be in the queue
+}
+
+// looks forgets the wake-ups so far: the caller looks now, and what comes from now on is new.
+func (w *waiter) looks() {
+	select {
+	case <-w.woken:
+	default:
+	}
+}
+
+// A lockState is what this process knows of one lock: of a mutex while it holds it or waits for it, of both sides of a first-come
+// lock while it waits.
+type lockState struct {
+	waiters []*waiter // first come, first served
+	room    [1]*waiter
+
+	// Of a mutex only:
+	grant  *grant // this process holds the lock
+	queued bool   // the process may be in the server's queue, or may have its reservation
+	placed bool   // the server has said that it is in the queue
+	called bool   // a wake-up has come since
+}
+
+// stateOfLocked returns the lock state of a lock.
+func (l *Locks) stateOfLocked(key string) *lockState {
+	st := l.states[key]
+	if st == nil {
+		st = &lockState{}
+		st.waiters = st.room[:0]
+		l.states[key] = st
+	}
+	return st
+}
+
+// tidyLocked forgets a lock state with nothing in it.
+func (l *Locks) tidyLocked(key string) {
+	if st := l.states[key]; st != nil && len(st.waiters) == 0 && st.grant == nil {
+		delete(l.states, key)
+	}
+}
+
+// removeLocked takes a waiter out of the line for a lock, and calls the next head. In a first-come lock the server does.
+func (l *Locks) removeLocked(key string, w *waiter) {
+	st := l.states[key]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 && w.fifo == nil {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(key)
+}
+
+// wakeHeadLocked lets the first in line look again.
+func (st *lockState) wakeHeadLocked() {
+	if len(st.waiters) > 0 {
+		signal(st.waiters[0].woken)
+	}
+}
+
+// wakeLocked lets those waiters look again that are meant. They need not wait for the server's answer.
+func (st *lockState) wakeLocked(meant func(w *waiter) bool) {
+	for _, w := range st.waiters {
+		if meant(w) {
+			signal(w.woken)
+		}
+	}
+}
+
+// wakeOwnerLocked lets all callers of an owner except one look again.
+func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
+	st.wakeLocked(func(w *waiter) bool { return w.owner == who && w != but })
+}
+
 // A lock is one lock, of any kind.
 type lock struct {
 	address
 	locks    *Locks
-	kind     kind
+	kind     lockKind
 	name     string
 	stateKey string // the key of its state, which also names it in wake-ups
 	queueKey string
@@ -94,7 +181,7 @@ type lock struct {
 	clockWord, stateWord, queueWord any // the keys of a mutex, as words of a call
 }
 
-func (l *Locks) lockAt(k kind, name string, at address, stateRole, queueRole string) lock {
+func (l *Locks) lockAt(k lockKind, name string, at address, stateRole, queueRole string) lock {
 	a := lock{address: at, locks: l, kind: k, name: name, stateKey: at.key(stateRole), queueKey: at.key(queueRole)}
 	a.order = a.stateKey + "\x00" + l.address
 	a.clockWord, a.stateWord, a.queueWord = a.clock(), a.stateKey, a.queueKey
@@ -121,16 +208,16 @@ func (a *lock) tombstone(number int64) string {
 	return string(strconv.AppendInt(key, number, 10))
 }
 
-// A kind of lock is the set of its scripts. The registry, the watchdog and the cleaner know nothing else of it.
-type kind interface {
+// A lockKind is the set of scripts of a kind of lock. The registry, the watchdog and the cleaner know nothing else of it.
+type lockKind interface {
 	// is names the kind for an Observer.
 	is() Kind
 
 	// newAsker asks for locks that are in order, of one bucket and of equal kinds, each named once.
 	newAsker(acq *acquisition, run []*target) asker
 
-	// renewal extends a grant, or begins its fixed lease.
-	renewal(g *grant, lease time.Duration, purpose string) scripts.Call
+	// renewing begins the call of the script that extends the lease of a grant, or begins its fixed one.
+	renewing(a *lock) scripts.Call
 
 	// releasing is the script call of a releaseCall.
 	releasing(s *releaseCall) scripts.Call
@@ -180,6 +267,15 @@ type grant struct {
 	next, last int64         // tokens in reserve, for the next owners of this process
 	begun      time.Time     // when the script was sent that took it
 	came       time.Time     // when its answer came
+}
+
+// renewal extends the lease, or begins a fixed one.
+func (g *grant) renewal(lease time.Duration, purpose string) scripts.Call {
+	call := g.lock.kind.renewing(g.lock).With(g.id, lease.Milliseconds())
+	if purpose == scripts.ForHold { // the usual
+		return call
+	}
+	return call.With(purpose)
 }
 
 // key is a key of the grant, which determines the node.

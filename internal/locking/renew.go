@@ -89,7 +89,7 @@ func (l *Locks) renewal(g *grant) scripts.Call {
 			purpose = scripts.ForHold
 		}
 	}
-	return g.lock.kind.renewal(g, lease, purpose)
+	return g.renewal(lease, purpose)
 }
 
 // renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one. The call
