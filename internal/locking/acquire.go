@@ -48,7 +48,6 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singl
 	return c.only.hold, nil
 }
 
-// unheld returns the targets that are not held yet.
 func unheld(run []*target) []*target {
 	for len(run) > 0 && run[0].hold != nil {
 		run = run[1:]
@@ -106,8 +105,8 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 				continue
 			}
 		case actionAsk:
-			if waiting != nil {
-				acq.follower.looks(acq.woken)
+			if waiting != nil && acq.looks != nil {
+				acq.looks(acq.woken)
 			}
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
@@ -115,7 +114,9 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
-			acq.follower.stays()
+			if acq.stays != nil {
+				acq.stays()
+			}
 		case actionWait:
 		}
 		switch {

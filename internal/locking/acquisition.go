@@ -27,8 +27,11 @@ type acquisition struct {
 	silent time.Time // when the server stopped answering; zero if it answers
 	moving time.Time // when the server began to refuse because a slot moves; zero if it does not
 
-	follower follower // hears how it waits
-	woken    bool     // a wake-up has ended its last pause
+	woken bool // a wake-up has ended its last pause
+
+	// Of a caller that stands in line for a candidate for a RedLock, which hears how it waits; nil of any other:
+	looks func(woken bool) // it has waited, and is about to ask the server
+	stays func()           // the lock is still busy
 
 	ordered         bool // it is of a MultiLock: never wait backwards
 	waitedForOthers bool // another owner was in the way
@@ -36,24 +39,9 @@ type acquisition struct {
 	mutexAsker mutexAsker // the room of the first one
 }
 
-// A follower hears how an acquisition waits: a candidate for a RedLock has one in the line of a node.
-type follower interface {
-	// looks says that a caller that has waited is about to ask the server, and whether a wake-up has ended its last pause.
-	looks(woken bool)
-
-	// stays says that the lock is still busy.
-	stays()
-}
-
-// noFollower is that of any other acquisition.
-type noFollower struct{}
-
-func (noFollower) looks(bool) {}
-func (noFollower) stays()     {}
-
 // begins sets what the caller wants, now.
 func (acq *acquisition) begins(ctx context.Context, try bool, opts []LockOption) error {
-	acq.try, acq.start, acq.follower = try, time.Now(), noFollower{}
+	acq.try, acq.start = try, time.Now()
 	for _, opt := range opts {
 		if err := opt(acq); err != nil {
 			return err
@@ -79,7 +67,6 @@ func (acq *acquisition) patience() time.Duration {
 	return time.Until(acq.until.Add(policy.Grace))
 }
 
-// waitIsOver reports whether the wait has run out.
 func (acq *acquisition) waitIsOver(now time.Time) bool {
 	return !acq.until.IsZero() && !now.Before(acq.until)
 }
@@ -98,7 +85,6 @@ func (acq *acquisition) sameLease(part *acquisition) error {
 	return nil
 }
 
-// reasonOf returns why a call has failed.
 func (acq *acquisition) reasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, ErrClosed):
@@ -132,8 +118,7 @@ func (acq *acquisition) bounded(start time.Time) (context.Context, context.Cance
 	return context.WithDeadline(acq.ctx, start.Add(max(acq.until.Sub(start), policy.Grace)))
 }
 
-// pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
-// nil.
+// pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not nil.
 func (l *Locks) pause(acq *acquisition, signal <-chan struct{}, limit time.Duration, doing error) (came bool, err error) {
 	alarm := time.NewTimer(limit)
 	defer alarm.Stop()

@@ -33,14 +33,13 @@ func (l *Locks) releaseBriefly(s *releaseCall) {
 // would cost every release a key.
 func (l *Locks) addTombstones(s *releaseCall, resent []int64, life time.Duration) {
 	for _, number := range resent {
-		if number == 0 {
-			continue
-		}
-		if s.tombstone == 0 {
+		switch {
+		case number == 0:
+		case s.tombstone == 0:
 			s.tombstone, s.tombstoneFor = number, life
-			continue
+		default:
+			l.writeTombstone(s.rows[0].lock, number, life)
 		}
-		l.writeTombstone(s.rows[0].lock, number, life)
 	}
 }
 
@@ -58,11 +57,10 @@ func (l *Locks) closeGrants(s *releaseCall) {
 		l.removeLocked(s.rows[0].lock.stateKey, s.leaver)
 	}
 	for _, r := range s.rows {
-		if r.grant == nil {
-			continue
+		if r.grant != nil {
+			r.grant.closing = false
+			l.closeGrantLocked(r.grant)
 		}
-		r.grant.closing = false
-		l.closeGrantLocked(r.grant)
 	}
 }
 
@@ -98,7 +96,6 @@ func (l *Locks) clean() {
 	last.Wait()
 }
 
-// unfinished returns what the cleaner is to do.
 func (l *Locks) unfinished() []*releaseCall {
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()

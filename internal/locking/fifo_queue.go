@@ -11,17 +11,14 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
-// ticket of its own.
+// A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a ticket of its own.
 type fifoAsker struct {
 	locks  *Locks
 	fifo   *fifo
 	acq    *acquisition
 	target *target
 
-	waiter   *waiter       // nil before it waits
-	id       any           // as whom the server is to know the holder, a string; nil before the caller first asks
-	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
+	doubtful bool          // an attempt may have taken the lock under the id of the target, or may still do so
 	asking   chan struct{} // closed when the caller no longer asks for a new grant; nil if it does not
 }
 
@@ -64,20 +61,20 @@ func (f *fifoAsker) end(*question) {
 // queueLocked lets the caller wait if it may, with a ticket. Wake-ups count from now on. It returns the ticket for the script, and
 // what to do about the queue.
 func (f *fifoAsker) queueLocked() (ticket, queue string) {
-	l := f.locks
-	if f.acq.try || f.waiter == nil && f.acq.waitIsOver(time.Now()) {
+	l, w := f.locks, f.target.waiter
+	if f.acq.try || w == nil && f.acq.waitIsOver(time.Now()) {
 		return "", scripts.QueueIgnore
 	}
-	if f.waiter == nil {
+	if w == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
-		f.waiter = &waiter{owner: f.acq.owner, woken: make(chan struct{}, 1), ticket: number, fifo: f.fifo}
-		f.target.waiter = f.waiter
+		w = &waiter{owner: f.acq.owner, woken: make(chan struct{}, 1), ticket: number, fifo: f.fifo}
+		f.target.waiter = w
 		st := l.stateOfLocked(f.fifo.wakeKey)
-		st.waiters = append(st.waiters, f.waiter)
+		st.waiters = append(st.waiters, w)
 	}
-	f.waiter.looks()
-	f.waiter.placed = true // from now on
-	return f.waiter.ticket, scripts.QueueEnter
+	w.looks()
+	w.placed = true // from now on
+	return w.ticket, scripts.QueueEnter
 }
 
 func (f *fifoAsker) ask(missing []*target) *question {
@@ -87,10 +84,9 @@ func (f *fifoAsker) ask(missing []*target) *question {
 	ticket, queue := f.queueLocked()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	if f.id == nil {
-		f.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
+	if p.id == nil { // each further attempt is for the same grant
+		p.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
 	}
-	p.id = f.id
 	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 10).With(l.process, &q.attempt, f.fifo.side, p.id,
 		f.acq.leaseOr(l.lease).Milliseconds(), ticket, queue, f.fifo.otherSideLocked(f.acq.owner), policy.WaiterLifeMS, policy.PollMS)
 	return q
@@ -112,13 +108,13 @@ func (f *fifoAsker) cancelCopies(q *question, _ int) {
 }
 
 // grantedLocked also wakes callers of the same owner that wait for either side: they need not wait any more.
-func (f *fifoAsker) grantedLocked(*target, *grant) {
-	if f.waiter != nil {
-		f.waiter.placed = false // the script took us out
+func (f *fifoAsker) grantedLocked(p *target, _ *grant) {
+	if p.waiter != nil {
+		p.waiter.placed = false // the script took us out
 	}
 	f.doubtful = false // it is what has been granted
 	if st := f.locks.states[f.fifo.wakeKey]; st != nil {
-		st.wakeOwnerLocked(f.acq.owner, f.waiter)
+		st.wakeOwnerLocked(f.acq.owner, p.waiter)
 	}
 }
 
@@ -129,7 +125,7 @@ func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Du
 // leave gives up the ticket and the position in the queue, if there is one, and waits a moment for it to be gone. It gives
 // back what an unanswered attempt may have taken.
 func (f *fifoAsker) leave() {
-	l, w := f.locks, f.waiter
+	l, w := f.locks, f.target.waiter
 	if w == nil {
 		return
 	}
@@ -144,7 +140,7 @@ func (f *fifoAsker) leave() {
 	s := &releaseCall{rows: []releaseRow{{lock: f.target.lock, queue: w.ticket}}}
 	s.until = now.Add(policy.Cancel)
 	if f.doubtful {
-		s.rows[0].id, s.until = f.id, now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+		s.rows[0].id, s.until = f.target.id, now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.releaseBriefly(s)
 }
@@ -154,7 +150,10 @@ func (f *fifoAsker) leave() {
 
 // beats sends heartbeats until stop. While nobody waits, none are sent.
 func (l *Locks) beats() {
-	(&server.Chore[heartbeat]{Server: l.server, Stop: l.stop, Period: policy.Poll, Due: l.heartbeats, Round: l.beat, Key: func(b heartbeat) string { return b.lock }}).Run(nil)
+	(&server.Chore[heartbeat]{
+		Server: l.server, Stop: l.stop, Period: policy.Poll, Due: l.heartbeats, Round: l.beat,
+		Key: func(b heartbeat) string { return b.lock },
+	}).Run(nil)
 }
 
 // A heartbeat is about waiters for one lock.

@@ -37,7 +37,6 @@ type holdKind interface {
 	unlock(ctx context.Context, lost bool) error
 }
 
-// is returns what the hold is.
 func (h *Hold) is() holdKind {
 	if h.held == nil {
 		return tokenless{} // the zero Hold
@@ -59,9 +58,8 @@ func (tokenless) tokenAbove(context.Context, int64) (int64, error) {
 	return 0, fmt.Errorf("%w: a MultiLock has no token", ErrInvalid)
 }
 
-// Context returns the context of the work under the lock. It carries the owner, so that Lock under it
-// re-enters. It ends with the context that Lock got, with Unlock, and when the lock is lost; then context.Cause is
-// ErrLost.
+// Context returns the context of the work under the lock. It carries the owner, so that Lock under it re-enters. It ends with the
+// context that Lock got, with Unlock, and when the lock is lost; then context.Cause is ErrLost.
 func (h *Hold) Context() context.Context {
 	if h.ctx == nil {
 		return context.Background() // the zero Hold
@@ -78,11 +76,10 @@ func (h *Hold) Token() int64 { return h.is().token() }
 // above it grow by two.
 const maxToken = 1<<53 - 1
 
-// TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard
-// that has seen a token from a time when the server's clock ran ahead, or before a failover. Such a guard would refuse
-// every holder until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
-// The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2. The hold of a
-// MultiLock has no token: ask its Parts.
+// TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard that has seen
+// a token from a time when the server's clock ran ahead, or before a failover. Such a guard would refuse every holder until the
+// clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost. The hold's Token and those of its
+// owner's other holds of the lock change with it. n may be up to 2^53 - 2. The hold of a MultiLock has no token: ask its Parts.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	if n < 0 || n >= maxToken {
 		return 0, fmt.Errorf("%w: no token above %d", ErrInvalid, n)
@@ -146,7 +143,6 @@ func (h *jointHold) watch() {
 	}
 }
 
-// finish ends the watch and the hold.
 func (h *jointHold) finish() {
 	for _, stop := range h.stops {
 		stop()
@@ -154,7 +150,6 @@ func (h *jointHold) finish() {
 	h.end(context.Canceled)
 }
 
-// tooFew reports whether too few parts are still good.
 func (h *jointHold) tooFew(good func(part *Hold) bool) bool {
 	left := 0
 	for _, part := range h.parts {
@@ -202,7 +197,6 @@ func (e *end) Error() string { return e.why.Error() }
 // Unwrap returns context.Canceled or ErrLost.
 func (e *end) Unwrap() error { return e.why }
 
-// end ends the context of a hold.
 func (h *Hold) end(why error) {
 	if why == h.usual.why { //nolint:errorlint // the very same one: to allocate less
 		h.cancel(&h.usual)
@@ -228,7 +222,7 @@ func outlive(from context.Context, outlives func(*Hold) bool) (context.Context, 
 func follow(ctx, other context.Context, cancel context.CancelCauseFunc, outlives func(*Hold) bool) {
 	stop := context.AfterFunc(other, func() {
 		cause := context.Cause(other)
-		if over := (*end)(nil); errors.As(cause, &over) && outlives(over.hold) {
+		if over, ok := errors.AsType[*end](cause); ok && outlives(over.hold) {
 			follow(ctx, over.hold.base, cancel, outlives)
 			return
 		}

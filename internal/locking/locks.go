@@ -128,11 +128,10 @@ func WatchdogLease(d time.Duration) Option {
 	}
 }
 
-// WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so
-// that the lock lives on when one of them takes the server's place. If fewer do, it is cancelled and the error
-// is ErrNotReplicated. Every acquisition by a script waits for that, which costs a round trip from the server to its
-// replicas. Re-entries, renewals, releases and handoffs inside a process do not wait: the replicas already know whose
-// lock it is, though perhaps with a shorter lease.
+// WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so that the lock lives
+// on when one of them takes the server's place. If fewer do, it is cancelled and the error is ErrNotReplicated. Every acquisition
+// by a script waits for that, which costs a round trip from the server to its replicas. Re-entries, renewals, releases and handoffs
+// inside a process do not wait: the replicas already know whose lock it is, though perhaps with a shorter lease.
 //
 // A loss becomes rarer, not impossible: nothing forces a failover to choose a replica that has confirmed. It needs a
 // client of one server, of Sentinel or of a Cluster, because WAIT counts for its own connection only, and a timeout
@@ -170,10 +169,9 @@ type Locker interface {
 	TryLock(ctx context.Context, opts ...LockOption) (*Hold, error)
 }
 
-// A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with the same token,
-// and must unlock each hold. The value has no state: all Mutexes of one name and group are the same lock. Callers of
-// one process get it in the order in which they came. Between processes it only promises that a waiting process gets its
-// turn.
+// A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with the same token, and must
+// unlock each hold. The value has no state: all Mutexes of one name and group are the same lock. Callers of one process get it in
+// the order in which they came. Between processes it only promises that a waiting process gets its turn.
 type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but not empty.
@@ -181,10 +179,9 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	return &Mutex{l.lockAt(mutexKind{}, name, addressOf(name, opts), roleMutex, roleMutexQueue)}
 }
 
-// A FairMutex is a Mutex that is strictly first come, first served: waiters of all processes get the lock in the order
-// in which they came to the server. Every waiter sends a heartbeat at least once a second. A waiter that dies is
-// passed over after 3 s, and no other ever is: a free lock waits for the head of its queue. A FairMutex and a Mutex of the
-// same name are different locks.
+// A FairMutex is a Mutex that is strictly first come, first served: waiters of all processes get the lock in the order in which
+// they came to the server. Every waiter sends a heartbeat at least once a second. A waiter that dies is passed over after 3 s, and
+// no other ever is: a free lock waits for the head of its queue. A FairMutex and a Mutex of the same name are different locks.
 type FairMutex struct{ *fifo }
 
 // FairMutex returns the first-come lock of a name, which may be any bytes but not empty.
@@ -192,15 +189,13 @@ func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
 	return &FairMutex{l.fifoAt(KindFair, roleFair, name, opts)}
 }
 
-// An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
-// served as in a FairMutex: a reader waits behind a writer that came earlier, and readers at the
-// head together enter together.
+// An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first served as in a FairMutex:
+// a reader waits behind a writer that came earlier, and readers at the head together enter together.
 //
-// Both sides are reentrant and count separately. A writer may take the reading side as well. When it then unlocks
-// the writing side first, it has become a reader, and others who wait to read enter. Take the reading side under any
-// context that carries the writer's owner: the writer's hold.Context(), one made from it, or that of a MultiLock with
-// the writer among its parts. It goes on when the writer is unlocked. A reader cannot become a writer, and gets
-// ErrUpgrade: two that tried would wait for each other.
+// Both sides are reentrant and count separately. A writer may take the reading side as well. When it then unlocks the writing side
+// first, it has become a reader, and others who wait to read enter. Take the reading side under any context that carries the
+// writer's owner: the writer's hold.Context(), one made from it, or that of a MultiLock with the writer among its parts. It goes on
+// when the writer is unlocked. A reader cannot become a writer, and gets ErrUpgrade: two that tried would wait for each other.
 //
 // Each reader has its own lease. One that crashes, unlocks or is renewed does not touch those of the others. All who
 // read at the same time have the same token, which is above that of the last writer and below that of the next. A guard

@@ -9,10 +9,9 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// Callers of this process wait for a lock in a line, first come, first served. Only the head of the line talks to the
-// server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
-// the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
-// the holder hands it off.
+// Callers of this process wait for a lock in a line, first come, first served. Only the head of the line talks to the server, so
+// the process is in the server's queue once, however many wait here. The position there belongs to the line: the next head inherits
+// it, and a reservation with it. While the process itself holds the lock, nobody needs to ask: the holder hands it off.
 
 // A mutexAsker asks for mutexes of one slot, which are in order and each named once: for as many at once as it can get, and
 // for one after the other if it must wait. Callers wait in the line of this process; only its head asks.

@@ -77,10 +77,9 @@ func failed(verb, name string, err error) error {
 	return fmt.Errorf("locking: %s %q: %w", verb, name, err)
 }
 
-// An Observer receives what happens to the locks of a process: how long callers wait, how often they fail, how long they
-// hold, what gets lost. Its methods are called while locks are taken and released, by many goroutines: they must be quick,
-// must not panic, and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for
-// Prometheus.
+// An Observer receives what happens to the locks of a process: how long callers wait, how often they fail, how long they hold, what
+// gets lost. Its methods are called while locks are taken and released, by many goroutines: they must be quick, must not panic, and
+// must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for Prometheus.
 type Observer interface {
 	// Acquired is called for each hold, also for one that is given back because the caller has gone or a MultiLock cannot get all
 	// parts: how long it took, and whether the caller had to wait for another owner.
@@ -105,9 +104,8 @@ type Observer interface {
 type PollingObserver interface {
 	Observer
 
-	// Polling is called when no wake-ups reach this process, with the reason: it may not subscribe, its client cannot, or
-	// messages do not arrive. Its waiters poll then, so locks change hands more slowly. It is called with nil when wake-ups
-	// reach it again.
+	// Polling is called when no wake-ups reach this process, with the reason: it may not subscribe, its client cannot, or messages
+	// do not arrive. Its waiters poll then, so locks change hands more slowly. It is called with nil when wake-ups reach it again.
 	Polling(why error)
 }
 

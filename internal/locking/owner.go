@@ -22,7 +22,6 @@ type owner struct {
 	reds reds
 }
 
-// An ownerContext is a context with an owner.
 type ownerContext struct {
 	context.Context
 	owner owner
@@ -50,8 +49,7 @@ func (p position) before(other position) bool {
 // work begins. Everything that runs under it re-enters the locks of that work instead of waiting for itself, and goroutines
 // that share it do not exclude each other.
 //
-// An owner is known only to the Locks that granted it something. For other Locks on the same server it is another owner, and
-// waits.
+// An owner is known only to the Locks that granted it something. For other Locks on the same server it is another owner, and waits.
 func WithOwner(ctx context.Context) context.Context {
 	ctx, _ = withOwner(ctx)
 	return ctx
@@ -81,14 +79,12 @@ func newOwner(ctx context.Context) (context.Context, *owner) {
 // newID returns a unique name: 80 random bits as letters and digits.
 func newID() string { return rand.Text()[:16] }
 
-// addHold notes a hold.
 func (o *owner) addHold(at position) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held = append(o.held, at)
 }
 
-// removeHold forgets a hold.
 func (o *owner) removeHold(at position) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,11 +30,10 @@ type Red struct {
 // RedLock returns the lock of a name on the servers of these Locks, which must be different servers. Use an odd number: one
 // more server would not allow one more failure.
 //
-// A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see
-// PROTOCOL.md). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
-// Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from 50 to
-// 250 ms. If less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy. It promises no
-// order of waiters.
+// A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see PROTOCOL.md). The hold lives while a
+// quorum of its Parts does; each of them counts its lease from its own beginning. Wait, Lease and contexts mean what they mean for
+// a Mutex. A node has an eighth of the lease to answer, from 50 to 250 ms. If less than a quorum answers, Lock asks twice more, and
+// returns an error that is not ErrBusy. It promises no order of waiters.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
@@ -240,8 +239,7 @@ func (h *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	return token, nil
 }
 
-// A reply is what a node said: the hold that it has granted, or whose part it is; or an error, ErrNoAnswer until it says
-// something.
+// A reply is what a node said: the hold that it has granted, or whose part it is; or an error, ErrNoAnswer until it says something.
 type reply struct {
 	hold *singleHold
 	err  error

@@ -98,9 +98,13 @@ func (b *candidate) run() error {
 func (b *candidate) rest(pause time.Duration) {
 	timer := time.NewTimer(b.call.within(pause))
 	defer timer.Stop()
+	var over chan struct{}
+	if b.place != nil {
+		over = b.place.over
+	}
 	select {
 	case <-timer.C:
-	case <-b.place.ended():
+	case <-over:
 	case <-b.call.ctx.Done():
 	}
 }
@@ -143,7 +147,7 @@ func (b *candidate) take() (nodes []*singleHold, first int, err error) {
 	}, func(h *singleHold) { _ = h.giveBack() })
 	nodes, err = p.agreeing("acquire", b.red.name)
 	first = slices.IndexFunc(p.replies, func(r reply) bool { return errors.Is(r.err, ErrBusy) })
-	spent := place.isOver() && len(place.granted) == 0 // nothing is left that could still be taken
+	spent := place != nil && place.isOver() && len(place.granted) == 0 // nothing is left that could still be taken
 	if b.split = spent && len(nodes) > 0; spent {
 		b.leaveLine()
 	}
@@ -262,7 +266,7 @@ func (b *candidate) lineUp(node int) bool {
 	}
 	b.place = p
 	options := []LockOption{b.call.sameLease, func(acq *acquisition) error {
-		acq.follower, acq.until = p, b.call.until
+		acq.looks, acq.stays, acq.until = p.looks, p.stays, b.call.until
 		return nil
 	}}
 	go func() {
@@ -322,17 +326,9 @@ func (p *standing) outcome(ctx context.Context, asked bool) (*singleHold, error)
 	}
 }
 
-// ended is closed when the caller no longer stands in line. It is nil without a place.
-func (p *standing) ended() <-chan struct{} {
-	if p == nil {
-		return nil
-	}
-	return p.over
-}
-
 func (p *standing) isOver() bool {
 	select {
-	case <-p.ended():
+	case <-p.over:
 		return true
 	default:
 		return false

@@ -118,7 +118,6 @@ type lockState struct {
 	called bool   // a wake-up has come since
 }
 
-// stateOfLocked returns the lock state of a lock.
 func (l *Locks) stateOfLocked(key string) *lockState {
 	st := l.states[key]
 	if st == nil {
@@ -147,7 +146,6 @@ func (l *Locks) removeLocked(key string, w *waiter) {
 	l.tidyLocked(key)
 }
 
-// wakeHeadLocked lets the first in line look again.
 func (st *lockState) wakeHeadLocked() {
 	if len(st.waiters) > 0 {
 		signal(st.waiters[0].woken)
@@ -191,7 +189,6 @@ func (l *Locks) lockAt(k lockKind, name string, at address, stateRole, queueRole
 // self returns the lock that a handle embeds.
 func (a *lock) self() *lock { return a }
 
-// position returns where the lock stands in the order of all locks.
 func (a *lock) position() position { return position{a.order, a.locks.process} }
 
 // Name returns the name that the lock was made with.
