@@ -163,7 +163,7 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 // slot moves. After other refusals, and for a while after silence, only a caller that knows that the lock is busy goes on: to one that
 // has just come, an error at once is worth more.
 func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
-	acq.silent, acq.moving = since(acq.silent, !server.IsAnswer(err)), since(acq.moving, l.server.IsMoving(err))
+	acq.silent, acq.moving = lasting(acq.silent, !server.IsAnswer(err)), lasting(acq.moving, l.server.IsMoving(err))
 	switch {
 	case err == nil || acq.try || errors.Is(err, ErrNotReplicated):
 		return 0
@@ -178,8 +178,8 @@ func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
 	}
 }
 
-// since returns since when something is so: from before, or from now on; zero if it is not.
-func since(before time.Time, is bool) time.Time {
+// lasting returns since when something is so: from before, or from now on; zero if it is not.
+func lasting(before time.Time, is bool) time.Time {
 	switch {
 	case !is:
 		return time.Time{}

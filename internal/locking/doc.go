@@ -33,8 +33,8 @@
 //	owner          who holds locks
 //	outcome        what callers and an Observer are told
 //
-// Files use those that come later. Three exceptions name types alone: acquisition has room for a caller of mutex_line, registry names what
-// acquisition and kind make of it, and an owner keeps its RedLocks.
+// Files use those that come later. Three exceptions name types alone: acquisition has room for a caller of mutex_line, registry
+// names what acquisition makes of it, and an owner keeps its RedLocks.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock_line is a candidate, with its place in the line of a node, and
 // redlock the hold, with the question to all nodes. inspect looks at locks and frees them by force.

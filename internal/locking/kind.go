@@ -65,19 +65,6 @@ func (r releaseRow) holder() any {
 	return r.id
 }
 
-// A fifo is one side of a first-come lock, with its scripts. No two values of this type are equal, so such locks
-// are taken and given back one at a time. Each side has its own address, so that the registry tells them apart: the writing
-// side is the lock's state, the reading side its readers.
-type fifo struct {
-	lock
-	kindName  Kind
-	side      string
-	wakeKey   string   // the key that names the lock in wake-ups
-	otherKey  string   // the state of the other side; empty if there is none
-	tokensKey string   // the key of the readers' tokens
-	keys      []string // all keys between the tombstone and the clock, in the order of fifo.lua
-}
-
 // fifoAt returns a side of the first-come lock of a name.
 func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	f := &fifo{kindName: is, side: scripts.Write}

@@ -283,8 +283,8 @@ func (b *candidate) lineUp(node int) bool {
 	return true
 }
 
-// leaveLine gives up the candidate's place, if it has one. The caller in line looks for that after its grant, so one of the two
-// gives back what came at the same time.
+// leaveLine gives up the candidate's place, if it has one. What was granted meanwhile is given back here, or by the caller in line:
+// that one looks at its context after the grant, and this one for a grant after it has ended the context.
 func (b *candidate) leaveLine() {
 	p := b.place
 	if p == nil {

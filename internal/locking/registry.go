@@ -179,6 +179,19 @@ type lock struct {
 	clockWord, stateWord, queueWord any // the keys of a mutex, as words of a call
 }
 
+// A fifo is one side of a first-come lock, with its scripts. No two values of this type are equal, so such locks
+// are taken and given back one at a time. Each side has its own address, so that the registry tells them apart: the writing
+// side is the lock's state, the reading side its readers.
+type fifo struct {
+	lock
+	kindName  Kind
+	side      string
+	wakeKey   string   // the key that names the lock in wake-ups
+	otherKey  string   // the state of the other side; empty if there is none
+	tokensKey string   // the key of the readers' tokens
+	keys      []string // all keys between the tombstone and the clock, in the order of fifo.lua
+}
+
 func (l *Locks) lockAt(k lockKind, name string, at address, stateRole, queueRole string) lock {
 	a := lock{address: at, locks: l, kind: k, name: name, stateKey: at.key(stateRole), queueKey: at.key(queueRole)}
 	a.order = a.stateKey + "\x00" + l.address
