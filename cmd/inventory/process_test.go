@@ -391,7 +391,7 @@ func TestTermKeepsItsTimeOut(t *testing.T) {
 		_, err := c.deduct(ctx, 0, client.NewDeduction{OrderID: "a", Quantity: 1})
 		answered <- err
 	}()
-	p.runs("selling.(*Service).Deduct(")
+	p.runs("selling.(*Service).DeductBy(")
 	if code := p.end(syscall.SIGTERM); code != 1 || !strings.Contains(p.log.String(), "in flight") {
 		t.Errorf("exit status %d: %s", code, p.log.String())
 	}

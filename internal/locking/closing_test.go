@@ -2,10 +2,15 @@ package locking
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A MultiLock has a part at one server and waits for another at a second one. If the Locks of the first are closed, they
@@ -33,6 +38,32 @@ func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 		if err := <-failed; !errors.Is(err, ErrClosed) {
 			w.t.Errorf("the MultiLock: got %v, want ErrClosed", err)
 		}
+	})
+}
+
+// A MultiLock has all its parts and begins their fixed leases. If their Locks are closed meanwhile, the parts that have not begun are
+// lost, and so is the MultiLock: nobody renews a part whose lease has not begun.
+func TestCloseEndsTheBeginOfAFixedLease(t *testing.T) {
+	virtual(t, func(w *world) {
+		l, tap := w.tapped()
+		var parts []Locker
+		for n := range 2 * atOnce {
+			parts = append(parts, l.Mutex(fmt.Sprint(w.name, n)))
+		}
+		closed := make(chan error, 1)
+		var once sync.Once
+		tap.on(scripts.Renew, func(_ redis.Cmder, next func() error) error {
+			once.Do(func() {
+				go func() { closed <- l.Close() }()
+				<-l.closing
+			})
+			return next()
+		})
+		_, err := MultiLock(parts...).Lock(w.ctx(), Lease(time.Minute))
+		if !errors.Is(err, ErrLost) || !errors.Is(err, ErrClosed) {
+			w.t.Errorf("got %v, want ErrLost and ErrClosed", err)
+		}
+		w.ok(<-closed)
 	})
 }
 

@@ -60,13 +60,13 @@ package locking
 // redlock_line_test.go
 //   - commands: counts what a process has sent to all its servers
 //
+// redlock_round_test.go
+//   - answer: An answer is what a node answers, and after how long
+//
 // redlock_test.go
 //   - fleet: A fleet is several servers and a name that only this test uses
 //   - fleetOf: runs a test against servers in virtual time
 //   - keepsDeadline: makes a client keep deadlines, so that no call of it continues after its caller has left
-//
-// redlock_vote_test.go
-//   - answer: An answer is what a node answers, and after how long
 //
 // refusal_test.go
 //   - refusing: runs a test for each kind and each refusal, in virtual time

@@ -51,10 +51,14 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool, clo
 		} else if len(s.rows) > 0 {
 			l.releaseBriefly(s)
 		}
-		if lost {
+		switch {
+		case !lost:
+			return closed
+		case closed == nil:
+			return ErrLost
+		default:
 			return errors.Join(ErrLost, closed)
 		}
-		return closed
 	}
 	results, err := l.deliver(context.WithoutCancel(ctx), start.Add(policy.Release), s)
 	var refused []*grant

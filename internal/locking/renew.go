@@ -27,7 +27,7 @@ func (l *Locks) watch() {
 	}).Run(l.hurry)
 }
 
-// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
+// due returns the grants that must be renewed, the oldest first: those with a hold whose lease is not fixed and whose context lives.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,15 +37,15 @@ func (l *Locks) due() []*grant {
 			due = append(due, g)
 		}
 	}
+	slices.SortFunc(due, func(a, b *grant) int { // with the mutex: a token may be raised meanwhile
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id.(string), b.id.(string)))
+	})
 	return due
 }
 
-// renew renews those holds of a node's grants that want it, the oldest first, in round trips that take no longer than bound. It reports
+// renew renews those holds of a node's grants that want it, in their order, in round trips that take no longer than bound. It reports
 // whether the server answered for all grants.
 func (l *Locks) renew(line *server.Line, grants []*grant, bound time.Duration) bool {
-	slices.SortFunc(grants, func(a, b *grant) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.id.(string), b.id.(string)))
-	})
 	all := true
 	for trip := range server.Trips(line, grants, bound, l.renewal) {
 		good := true

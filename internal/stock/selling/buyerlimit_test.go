@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,11 +58,17 @@ func TestAFailedSweepCostsItsBuyerAlone(t *testing.T) {
 	})
 }
 
-// sharedStale is a store in which each shared order finds its buyer at the limit with reservations that have expired, and that does
-// not manage to give them back.
-type sharedStale struct{ stale }
+// sharedStale is a store in which each order after the first is shared, and finds its buyer at the limit with reservations that have
+// expired. The store does not manage to give them back.
+type sharedStale struct {
+	stale
+	sold *atomic.Bool
+}
 
-func (sharedStale) Share(_ string, batch stock.SharedBatch) bool {
+func (s sharedStale) Share(_ string, batch stock.SharedBatch) bool {
+	if !s.sold.Swap(true) {
+		return false
+	}
 	go func() {
 		if taken, there := batch.Begin(); there {
 			batch.Written(stock.BatchResult{Stale: true, Outcomes: []stock.Outcome{{Kind: stock.Limited}}[:len(taken.Orders)]}, true, nil)
@@ -81,7 +88,7 @@ func TestASharedOrderWaitsForExpiredUnitsInItsTime(t *testing.T) {
 	busytest.Virtual(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		close(gate)
-		s := selling.NewService(selling.Config{Store: sharedStale{stale{gate: gate}}})
+		s := selling.NewService(selling.Config{Store: sharedStale{stale{gate: gate}, new(atomic.Bool)}})
 		buy := func(id string) error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
