@@ -36,7 +36,9 @@ func (j *joinable) Share(_ string, batch stock.SharedBatch) bool {
 }
 
 // Deductions implements [stock.Store]. No order id is known.
-func (*joinable) Deductions(context.Context, string, []string) (map[string]stock.Deduction, error) { return nil, nil }
+func (*joinable) Deductions(context.Context, string, []string) (map[string]stock.Deduction, error) {
+	return nil, nil
+}
 
 // TestAWorkerWhoseQueueIsNeverEmptyJoinsSharedWrites: the goroutine that writes a batch by itself leaves the next one to a shared write
 // that has begun meanwhile.
