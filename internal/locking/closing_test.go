@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,6 +65,59 @@ func TestCloseEndsTheBeginOfAFixedLease(t *testing.T) {
 			w.t.Errorf("got %v, want ErrLost and ErrClosed", err)
 		}
 		w.ok(<-closed)
+	})
+}
+
+// A cut loses the first pipeline of a client once the Locks stop, before it is sent.
+type cut struct {
+	once sync.Once
+	stop <-chan struct{}
+}
+
+func (c *cut) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) (err error) {
+		sent := true
+		c.once.Do(func() {
+			<-c.stop
+			sent = false
+		})
+		if sent {
+			return next(ctx, cmds)
+		}
+		for _, cmd := range cmds {
+			cmd.SetErr(errLost)
+		}
+		return errLost
+	}
+}
+
+// Close cuts short the call by which the last waiter of a process leaves a queue. Close makes it again: the place would be in the way
+// of others.
+func TestCloseLeavesTheQueueAlthoughItCutsTheCallShort(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx, looks, rdb, lost := w.ctx(), w.client(), w.client(), &cut{}
+		held := w.must(w.locks().Mutex(w.name).Lock(ctx))
+		rdb.AddHook(lost)
+		l := w.locksOn(rdb)
+		lost.stop = l.stop
+		m, failed := l.Mutex(w.name), make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx)
+			failed <- err
+		}()
+		w.soon("it queues", func() bool { return w.queued(looks, m) == 1 })
+		w.ok(l.Close())
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			w.t.Errorf("the waiter: got %v, want ErrClosed", err)
+		}
+		if n := w.queued(looks, m); n != 0 {
+			w.t.Errorf("%d places in the queue after Close", n)
+		}
+		w.ok(held.Unlock(ctx))
 	})
 }
 
