@@ -4,6 +4,7 @@ package migrations_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -49,13 +50,15 @@ func TestCitusDistribute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := 2 + len(migrations.Tables()) + 2 // two functions, the tables, the versions of the schema, and the outbox
 	for _, run := range []struct{ dry, done bool }{{true, false}, {false, true}, {true, true}, {false, true}} {
 		steps, err := migrations.Distribute(t.Context(), url, 4, run.dry)
-		if err != nil || len(steps) != 13 {
-			t.Fatalf("%d steps, %v, want 13", len(steps), err)
+		if err != nil || len(steps) != want {
+			t.Fatalf("%d steps, %v, want %d", len(steps), err, want)
 		}
 		for _, step := range steps {
-			if step.Done != run.done {
+			propagated := strings.HasPrefix(step.What, "the function inventory_require") // newer versions of Citus do so as it is created
+			if step.Done != run.done && !propagated {
 				t.Errorf("dry %v: %s: done is %v, want %v", run.dry, step.What, step.Done, run.done)
 			}
 		}
