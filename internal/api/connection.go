@@ -66,9 +66,9 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	return now.Add(left), nil // by the monotonic clock, because a wall clock may be set
 }
 
-// queued is the handler of a route whose requests wait for a worker, which watches their deadlines. The deadline is read before the body,
-// which may take time.
-func (s *server) queued(next func(c echo.Context, deadline time.Time) (created bool, answer any, err error)) echo.HandlerFunc {
+// writing is the handler of a route that writes by a deadline. The deadline is read before the body, which may take time. Orders that wait
+// for a worker need no more: it watches their deadlines.
+func (s *server) writing(next func(c echo.Context, deadline time.Time) (created bool, answer any, err error)) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		deadline, err := s.deadlineOf(c.Request())
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *server) queued(next func(c echo.Context, deadline time.Time) (created b
 
 // bounded is the handler of any other route that writes: a timer ends it at the deadline.
 func (s *server) bounded(next change) echo.HandlerFunc {
-	return s.queued(func(c echo.Context, deadline time.Time) (created bool, answer any, err error) {
+	return s.writing(func(c echo.Context, deadline time.Time) (created bool, answer any, err error) {
 		ctx, end := context.WithDeadline(c.Request().Context(), deadline)
 		defer end()
 		c.SetRequest(c.Request().WithContext(ctx))

@@ -148,12 +148,10 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, doing)
 	}
-	select {
-	case <-l.closing:
+	if isClosed(l.closing) {
 		return ErrClosed
-	default:
-		return nil
 	}
+	return nil
 }
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.

@@ -120,24 +120,14 @@ func (l *Locks) sweep(line *server.Line, work []*releaseCall) (pause time.Durati
 	for _, s := range work {
 		l.wasTried(s)
 	}
-	now, stopped := time.Now(), l.isStopped()
+	// Close may have cut the try short. The last sweep repeats it: no caller is left who could lose a new place in a queue by that.
+	now, stopped := time.Now(), isClosed(l.stop)
 	l.cleaning.Lock()
 	defer l.cleaning.Unlock()
 	l.cleanups = slices.DeleteFunc(l.cleanups, func(s *releaseCall) bool {
 		return s.confirmed || s.tries > 0 && !stopped && !now.Before(s.until) // also if it was skipped
 	})
 	return time.Since(start) + policy.Doubled(policy.Reconnect, policy.LastReconnect, tries)
-}
-
-// isStopped reports whether Close has ended the loops. It may have cut a try short, which the last sweep repeats: no caller is left who
-// could lose a new place in a queue by that.
-func (l *Locks) isStopped() bool {
-	select {
-	case <-l.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // probes counts a try of calls, and returns how many tries the oldest has had before. It splits them: those that are new, and one about

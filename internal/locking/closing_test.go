@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -68,42 +67,15 @@ func TestCloseEndsTheBeginOfAFixedLease(t *testing.T) {
 	})
 }
 
-// A cut loses the first pipeline of a client once the Locks stop, before it is sent.
-type cut struct {
-	once sync.Once
-	stop <-chan struct{}
-}
-
-func (c *cut) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) (err error) {
-		sent := true
-		c.once.Do(func() {
-			<-c.stop
-			sent = false
-		})
-		if sent {
-			return next(ctx, cmds)
-		}
-		for _, cmd := range cmds {
-			cmd.SetErr(errLost)
-		}
-		return errLost
-	}
-}
-
 // Close cuts short the call by which the last waiter of a process leaves a queue. Close makes it again: the place would be in the way
 // of others.
 func TestCloseLeavesTheQueueAlthoughItCutsTheCallShort(t *testing.T) {
 	virtual(t, func(w *world) {
-		ctx, looks, rdb, lost := w.ctx(), w.client(), w.client(), &cut{}
+		ctx, looks, rdb := w.ctx(), w.client(), w.client()
 		held := w.must(w.locks().Mutex(w.name).Lock(ctx))
-		rdb.AddHook(lost)
 		l := w.locksOn(rdb)
-		lost.stop = l.stop
+		rdb.AddHook(&before{does: func() { <-l.stop }})
+		rdb.AddHook(&tap{lose: 1})
 		m, failed := l.Mutex(w.name), make(chan error, 1)
 		go func() {
 			_, err := m.Lock(ctx)

@@ -2,9 +2,6 @@ package locking
 
 // The helpers that several files of these tests use. make list-helpers writes this file.
 //
-// closing_test.go
-//   - cut: A cut loses the first pipeline of a client once the Locks stop, before it is sent
-//
 // conformance_test.go
 //   - eachKind: runs a test for each of them
 //   - exclusiveKinds: are the kinds that let one owner in at a time

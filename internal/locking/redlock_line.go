@@ -283,7 +283,7 @@ func (b *candidate) lineUp(node int) bool {
 	return true
 }
 
-// leaveLine gives up the candidate's place, if it has one. What was granted meanwhile is given back here, or by the caller in line:
+// leaveLine gives up the candidate's place, if it has one. A grant that came meanwhile is given back here, or by the caller in line:
 // that one looks at its context after the grant, and this one for a grant after it has ended the context.
 func (b *candidate) leaveLine() {
 	p := b.place
@@ -326,14 +326,7 @@ func (p *standing) outcome(ctx context.Context, asked bool) (*singleHold, error)
 	}
 }
 
-func (p *standing) isOver() bool {
-	select {
-	case <-p.over:
-		return true
-	default:
-		return false
-	}
-}
+func (p *standing) isOver() bool { return isClosed(p.over) }
 
 // looks tells the candidate that the caller, who has waited, asks the node: at once when it was woken, else once in a poll.
 func (p *standing) looks(woken bool) {

@@ -68,6 +68,15 @@ func signal(to chan<- struct{}) {
 	}
 }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // A share is what one owner has to do with one lock.
 type share struct {
 	state string

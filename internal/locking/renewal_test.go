@@ -204,27 +204,3 @@ func TestRenewalSentBeforeAHoldCameDoesNotExtendIt(t *testing.T) {
 		w.ok(outer.Unlock(w.ctx()))
 	})
 }
-
-// TestTokensRiseWhileHoldsAreRenewed: a renewal sorts the grants by their tokens, and another caller may raise one meanwhile.
-func TestTokensRiseWhileHoldsAreRenewed(t *testing.T) {
-	each(t, func(w *world) {
-		ctx := w.ctx()
-		l := w.locks()
-		h, other := w.must(l.Mutex(w.name).Lock(ctx)), w.must(l.Mutex(w.name+"-other").Lock(ctx))
-		var raising sync.WaitGroup
-		raising.Go(func() {
-			for range 50 {
-				_, err := h.TokenAbove(ctx, h.Token())
-				w.ok(err)
-			}
-		})
-		for range 50 {
-			if !l.renewDue(busytest.Patience) {
-				w.t.Error("the holds are not renewed")
-			}
-		}
-		raising.Wait()
-		w.ok(h.Unlock(ctx))
-		w.ok(other.Unlock(ctx))
-	})
-}

@@ -203,16 +203,6 @@ func (m *memory) send(far net.Conn, way <-chan []byte, over, forgotten <-chan st
 	}
 }
 
-// isClosed reports whether a channel is closed.
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // receive forwards the server's answers to the client, unless the connection is forgotten.
 func receive(end *wire.Wire, far net.Conn, forgotten <-chan struct{}) {
 	buffer := make([]byte, 4096)

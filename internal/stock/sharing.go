@@ -22,7 +22,7 @@ type SharedBatch interface {
 	// Begin returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
 	// more.
 	Begin() (Batch, bool)
-	// Written says what became of a batch that was taken. decided=false means that nothing was written: call Deduct. After an
+	// Written says what became of a batch that has begun. decided=false means that nothing was written: call Deduct. After an
 	// error the outcome is unknown, unless it is ErrUnwritten.
 	Written(result BatchResult, decided bool, err error)
 }
