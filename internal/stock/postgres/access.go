@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"embed"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,8 +19,11 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Statements returns the statements of this package by their names.
-func Statements() tables.Set { return tables.ReadSQL(files) }
+// statements are read once a process: to read them takes as long as to connect.
+var statements = sync.OnceValue(func() tables.Set { return tables.ReadSQL(files) })
+
+// Statements returns the statements of this package by their names, in a map of the caller's own.
+func Statements() tables.Set { return maps.Clone(statements()) }
 
 // Access is how the statements of a store reach its tables:
 //

@@ -43,12 +43,11 @@ func watching() []string {
 }
 
 // TurnOutboxOn returns what [Outbox.On] does, for a transaction that has the tables to itself.
-func TurnOutboxOn() (statements []string) {
-	all := Statements()
+func TurnOutboxOn() (texts []string) {
 	for _, name := range watching() {
-		statements = append(statements, all.Of(name).Text)
+		texts = append(texts, statements().Of(name).Text)
 	}
-	return statements
+	return texts
 }
 
 // Off implements [stock.Outbox].

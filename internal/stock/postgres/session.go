@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"inventory/internal/stock/tables"
 )
 
 // Limits that PostgreSQL itself enforces, because none of our processes may be left to do so. A process that hangs in the
@@ -101,13 +98,10 @@ type sessions struct {
 	shared atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 }
 
-//go:embed session.sql
-var sessionFile embed.FS
-
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
 	s := &sessions{
-		begins: tables.ReadSQL(sessionFile).Of("session").Text, clock: clock,
+		begins: statements().Of("session").Text, clock: clock,
 		own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting),
 	}
 	s.set(limitsOfSessions()...)

@@ -55,7 +55,7 @@ const defaultConns = 16
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
 // 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change the configuration of the pool.
 func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
-	s, err := OpenLater(ctx, databaseURL, maxConns, Access{SQL: Statements().Of}, configure...)
+	s, err := OpenLater(ctx, databaseURL, maxConns, Access{SQL: statements().Of}, configure...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -16,6 +17,9 @@ import (
 
 //go:embed *.sql
 var files embed.FS
+
+// statements are read once a process: a store reads them for each of its two databases.
+var statements = sync.OnceValue(func() tables.Set { return tables.ReadSQL(files) })
 
 // A database has its statements prepared, because to prepare one takes as long as ten inserts.
 type database struct {
@@ -29,7 +33,7 @@ func openDatabase(dsn string) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return &database{DB: db, statements: tables.ReadSQL(files), prepared: make(map[string]*sql.Stmt)}, nil
+	return &database{DB: db, statements: statements(), prepared: make(map[string]*sql.Stmt)}, nil
 }
 
 // prepare prepares the statements. One that fails, as where a migration is missing, is tried again for each use, which returns the

@@ -37,7 +37,7 @@ func (o *Outbox) On(ctx context.Context) error {
 
 // TurnOutboxOn returns what [Outbox.On] does, for another transaction.
 func TurnOutboxOn() []string {
-	all := tables.ReadSQL(files)
+	all := statements()
 	return []string{all.Of("outbox_watch_inserts").Text, all.Of("outbox_watch_changes").Text}
 }
 
