@@ -226,6 +226,31 @@ func TestACopyThatIsKilledLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestACopyWaitsForItsTarget: it stands still for longer than the source's server waits until a client has read what was sent.
+func TestACopyWaitsForItsTarget(t *testing.T) {
+	busytest.Slow(t)
+	t.Parallel()
+	const rows, early, silent, still = 12_000, 100, 100 * time.Millisecond, 2 * time.Second
+	file, source, back := "sqlite:"+manyOrders(t, rows), emptyDatabase(t), "sqlite:"+filepath.Join(t.TempDir(), "back.db")
+	for _, urls := range [][2]string{{file, source}, {source + "&tcp_user_timeout=" + silent.String(), back}} {
+		shown := 0
+		err := inTime(t, func() error {
+			shown = 0
+			_, err := app.Copy(t.Context(), app.Copying{From: urls[0], To: urls[1], Progress: func(int) func() {
+				return func() {
+					if shown++; shown == early {
+						<-time.After(still)
+					}
+				}
+			}})
+			return err
+		})
+		if err != nil || shown != rows {
+			t.Errorf("%d rows are copied: %v", shown, err)
+		}
+	}
+}
+
 func copyDatabase(t *testing.T, from, to string) {
 	t.Helper()
 	shown := 0

@@ -57,7 +57,7 @@ package app_test
 //
 // redis_fleet_test.go
 //   - stopLater: stops servers when the test ends
-//   - writable: returns an error unless a Redis takes writes from a new client
+//   - writable: returns an error unless a Redis takes writes from a new client, which waits as long for an answer as a service does
 //
 // redis_test.go
 //   - do: sends a Redis one command

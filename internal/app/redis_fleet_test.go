@@ -198,9 +198,12 @@ func stopLater(t *testing.T, stop func() error) {
 	})
 }
 
-// writable returns an error unless a Redis takes writes from a new client.
+// writable returns an error unless a Redis takes writes from a new client, which waits as long for an answer as a service does.
 func writable(ctx context.Context, address string) error {
-	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	const dial, answer = time.Second, 250 * time.Millisecond
+	client := redis.NewClient(&redis.Options{
+		Addr: address, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DialTimeout: dial, ReadTimeout: answer, WriteTimeout: answer,
+	})
 	defer client.Close()
 	err := client.Set(ctx, "writable", "", time.Millisecond).Err()
 	if _, moved := redis.IsMovedError(err); moved {

@@ -45,6 +45,7 @@ func OpenPostgres(ctx context.Context, databaseURL string, citus, write bool) (*
 	}
 	for _, statement := range []string{
 		`SET LOCAL idle_in_transaction_session_timeout = 0`,
+		`SET LOCAL tcp_user_timeout = 0`, // nothing is read while the other database stands still
 		`SET LOCAL enable_seqscan = on`,
 		`LOCK TABLE ` + strings.Join(tables, ", ") + ` IN ` + mode + ` MODE`, // before the snapshot
 	} {

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// startTimeout bounds a start, crash recovery included, on a very busy machine.
-	startTimeout = 2 * time.Minute
+	// startTimeout ends a start that hangs, crash recovery included, as busytest.Patience ends a test's wait.
+	startTimeout = 5 * time.Minute
 	// readyPoll is the pause between checks of a starting server.
 	readyPoll = 10 * time.Millisecond
 	// readyTimeout bounds one request to a starting server, which is asked again. Another program on its port may never answer.
