@@ -200,9 +200,9 @@ func stopLater(t *testing.T, stop func() error) {
 
 // writable returns an error unless a Redis takes writes from a new client, which waits as long for an answer as a service does.
 func writable(ctx context.Context, address string) error {
-	const dial, answer = time.Second, 250 * time.Millisecond
 	client := redis.NewClient(&redis.Options{
-		Addr: address, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DialTimeout: dial, ReadTimeout: answer, WriteTimeout: answer,
+		Addr: address, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: app.RedisDial, ReadTimeout: app.RedisAnswer, WriteTimeout: app.RedisAnswer,
 	})
 	defer client.Close()
 	err := client.Set(ctx, "writable", "", time.Millisecond).Err()
@@ -231,13 +231,17 @@ func (s *site) locksAreBack(master func(context.Context) error) {
 	busytest.Soon(s.t, "there is a master", func() bool { return master(s.t.Context()) == nil })
 	fail := func(a *app.App) bool { return a.Service().CheckLocks() != nil }
 	writes := 0
-	for slices.ContainsFunc(s.apps, fail) {
+	busytest.Soon(s.t, "all processes have locks", func() bool {
+		if !slices.ContainsFunc(s.apps, fail) {
+			return true
+		}
 		if time.Sleep(backRest); master(s.t.Context()) == nil {
 			writes++
 		}
 		if writes > backWithin {
 			s.t.Fatalf("there are no locks yet, and a new client has written %d times", writes)
 		}
-	}
+		return false
+	})
 	s.t.Logf("a new client wrote %d times before there were locks", writes)
 }
